@@ -1,0 +1,91 @@
+"""The door: pixels go in, patches lie in the caller's buffer.
+
+An `Engine` holds one way to do it, kernel or NumPy, and checks once what it is
+given: a wrong shape is our own bug, told as ValueError before any pixel is
+touched. It chooses nothing (`dispatch.py` does) and keeps nothing: many
+threads may write at once, each into its own buffer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels import reference
+from kernels.tables import STORAGE, Stored
+
+Patchify: TypeAlias = Callable[[NDArray[np.uint8], NDArray[Stored], NDArray[Stored]], None]
+"""`reference.patchify`, or a kernel that equals it."""
+
+_Element = TypeVar("_Element", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One way to make patches. `reason` says in a sentence why it is this one."""
+
+    name: str
+    reason: str
+    patchify: Patchify = field(repr=False)
+
+    def write_patches(
+        self,
+        pixels: NDArray[np.uint8],
+        resized: tuple[int, int],
+        table: NDArray[Stored],
+        out: NDArray[Stored],
+    ) -> None:
+        """Resize `pixels` to `resized`, pad, normalise and cut them into `out`.
+
+        `pixels` is (H, W, 3) or (H, W, 4) uint8, of which the fourth channel is
+        not read; `resized` is (height, width) in pixels; `table` is (256, 3)
+        from `tables.table`; `out` is (grid_h, grid_w, 3, P, P) of the table's
+        dtype and covers the resized pixels. All are in C order, and `out` does
+        not overlap the others. Raises ValueError when they are not so.
+        """
+        _check_pixels(pixels, resized)
+        _check_table(table)
+        _check_out(out, table, resized)
+        small = reference.resize(pixels, *resized)
+        self.patchify(_read_only(small), _read_only(table), out)
+
+
+def _check_pixels(pixels: NDArray[np.uint8], resized: tuple[int, int]) -> None:
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in (3, 4):
+        raise ValueError(f"pixels are {_described(pixels)}, must be (H, W, 3 or 4) uint8")
+    if not pixels.flags.c_contiguous or pixels.size == 0:
+        raise ValueError("pixels are empty or not C contiguous")
+    if min(resized) < 1:
+        raise ValueError(f"resized is {resized}, must be at least (1, 1)")
+
+
+def _check_table(table: NDArray[Stored]) -> None:
+    if table.dtype not in STORAGE.values() or table.shape != (256, 3):
+        raise ValueError(f"table is {_described(table)}, must come from tables.table")
+    if not (table.flags.c_contiguous and table.flags.aligned):
+        raise ValueError("table is not C contiguous and aligned")
+
+
+def _check_out(out: NDArray[Stored], table: NDArray[Stored], resized: tuple[int, int]) -> None:
+    if out.dtype != table.dtype:
+        raise ValueError(f"out is {out.dtype}, must be the table's {table.dtype}")
+    if out.ndim != 5 or out.shape[2] != 3 or out.shape[3] != out.shape[4]:
+        raise ValueError(f"out is {_described(out)}, must be (grid_h, grid_w, 3, P, P)")
+    if not out.flags.carray:
+        raise ValueError("out is not C contiguous, aligned and writable")
+    covered = (out.shape[0] * out.shape[3], out.shape[1] * out.shape[3])
+    if covered[0] < resized[0] or covered[1] < resized[1]:
+        raise ValueError(f"out covers {covered}, less than the resized {resized}")
+
+
+def _described(array: NDArray[_Element]) -> str:
+    return f"{array.shape} {array.dtype}"
+
+
+def _read_only(array: NDArray[_Element]) -> NDArray[_Element]:
+    """A read-only view: the kernel is compiled for read-only arrays alone."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
