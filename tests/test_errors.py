@@ -1,0 +1,38 @@
+"""The error tree: one code a leaf, a status each, short details."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from service.errors import MAX_DETAIL_CHARS, EmptyBody, PatchmillError, at_item
+
+
+def leaves(root: type[PatchmillError] = PatchmillError) -> Iterator[type[PatchmillError]]:
+    below = root.__subclasses__()
+    if not below:
+        yield root
+    for each in below:
+        yield from leaves(each)
+
+
+def test_every_leaf_has_a_code_of_its_own_a_status_and_a_sentence() -> None:
+    codes = [leaf.code for leaf in leaves()]
+    assert len(set(codes)) == len(codes)
+    for leaf in leaves():
+        assert leaf.code.replace("_", "").isalpha()
+        assert 400 <= leaf.status < 600
+        assert leaf.title.endswith(".")
+
+
+def test_only_faults_of_ours_are_worth_a_retry() -> None:
+    assert all(leaf.retryable is (leaf.status >= 500) for leaf in leaves())
+
+
+def test_a_detail_is_cut_to_its_length() -> None:
+    assert len(EmptyBody("x" * 1000).detail) == MAX_DETAIL_CHARS
+
+
+def test_a_fault_inside_an_item_s_block_names_the_item() -> None:
+    with pytest.raises(EmptyBody) as refusal, at_item(3):
+        raise EmptyBody("")
+    assert refusal.value.item == 3
