@@ -1,0 +1,73 @@
+"""The map of items that msgpack and JSON bodies share: `{"items": [...], parameters}`.
+
+In comes a plain map as a parser made it, out come items and parameter pairs.
+Each item says its `type`: an `image` has `data`, a `video_chunk` has `frames`.
+"""
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from service.errors import (
+    EmptyBody,
+    EmptyItem,
+    MalformedRequest,
+    TooManyItems,
+    at_item,
+)
+from service.types import Item, ItemType, Limits
+
+FIELDS = {ItemType.IMAGE: "data", ItemType.VIDEO_CHUNK: "frames"}
+
+
+def read(
+    body: object, limits: Limits, fault: type[MalformedRequest]
+) -> tuple[tuple[Item, ...], tuple[tuple[str, object], ...]]:
+    """The items in order and the parameters; `fault` is raised for a malformed map."""
+    if not isinstance(body, Mapping):
+        raise fault("the body is not a map")
+    entries = body.get("items")
+    if not isinstance(entries, list):
+        raise fault("the body has no list named items")
+    if not entries:
+        raise EmptyBody("the list of items is empty")
+    if len(entries) > limits.max_items:
+        raise TooManyItems(
+            f"the request holds {len(entries)} items, at most {limits.max_items} are taken",
+            limit=limits.max_items,
+            actual=len(entries),
+            setting="max_items",
+        )
+    items = []
+    for index, entry in enumerate(entries):
+        with at_item(index):
+            items.append(_item(entry, fault))
+    return tuple(items), tuple(pair for pair in body.items() if pair[0] != "items")
+
+
+def _item(entry: object, fault: type[MalformedRequest]) -> Item:
+    if not isinstance(entry, Mapping):
+        raise fault("an item is a map")
+    named = entry.get("type")
+    if not isinstance(named, str) or named not in list(ItemType):
+        raise fault(f"an item's type is one of {', '.join(ItemType)}")
+    kind = ItemType(named)
+    field = FIELDS[kind]
+    if set(entry) != {"type", field}:
+        raise fault(f"an item of type {kind} has the fields type and {field}, and no others")
+    if kind is ItemType.IMAGE:
+        return Item(kind, (_bytes(entry[field], fault),))
+    if not isinstance(entry[field], list):
+        _not_frames(fault)
+    if not entry[field]:
+        raise EmptyItem("the video chunk has no frames")
+    return Item(kind, tuple(_bytes(frame, fault) for frame in entry[field]))
+
+
+def _bytes(value: object, fault: type[MalformedRequest]) -> bytes:
+    if not isinstance(value, bytes):
+        raise fault("a picture is binary data")
+    return value
+
+
+def _not_frames(fault: type[MalformedRequest]) -> NoReturn:
+    raise fault("frames is a list of pictures")

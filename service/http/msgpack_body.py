@@ -1,0 +1,63 @@
+"""application/msgpack: one map, unpacked within bounds.
+
+A few bytes of msgpack can describe millions of empty containers, so containers
+are counted while they are built and the count is bounded by the items that a
+request may hold.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+
+from service.errors import BadMsgpack
+from service.http import items
+from service.http.parameters import NAMES
+from service.types import Item, Limits
+
+MAX_FRAMES_PER_LIST = 1024
+"""Far above what any model takes; the profile's own limit gives the clear error."""
+
+
+def parse(body: bytes, limits: Limits) -> tuple[tuple[Item, ...], tuple[tuple[str, object], ...]]:
+    """Items and parameter pairs; raises BadMsgpack and the faults of `items.read`."""
+    return items.read(_unpack(body, limits), limits, BadMsgpack)
+
+
+def _unpack(body: bytes, limits: Limits) -> Any:
+    # One list of items, one map and one list of frames for each, and the outer map.
+    # Twice that, so that a body just over max_items meets the clear error.
+    remaining = 2 * (2 * limits.max_items + 2)
+
+    def spend() -> None:
+        nonlocal remaining
+        remaining -= 1
+        if remaining < 0:
+            raise BadMsgpack("the body holds more lists and maps than its items can need")
+
+    def on_map(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        spend()
+        unpacked = dict(pairs)
+        if len(unpacked) != len(pairs):
+            raise BadMsgpack("a map names a key twice")
+        return unpacked
+
+    def on_list(values: list[Any]) -> list[Any]:
+        spend()
+        return values
+
+    try:
+        return msgpack.unpackb(
+            body,
+            object_pairs_hook=on_map,
+            list_hook=on_list,
+            max_array_len=max(2 * limits.max_items, MAX_FRAMES_PER_LIST),
+            max_map_len=2 * len(NAMES) + 2,
+            max_ext_len=0,
+        )
+    except BadMsgpack:
+        raise
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException) as error:
+        raise BadMsgpack("the body is not one complete msgpack value of the form described") from (
+            error
+        )

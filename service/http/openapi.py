@@ -1,0 +1,137 @@
+"""What /openapi.json says beyond the routes' own signatures.
+
+`POST /preprocess` reads its request by hand, so its bodies, parameters and
+answers are described by hand, from the same tables that check them.
+"""
+
+from typing import Any
+
+from service.http.answer import MEDIA_TYPE as ANSWER_TYPE
+from service.http.intake import MSGPACK
+from service.http.multipart_body import PICTURES
+from service.http.parameters import ALLOWED
+from service.http.problems import MEDIA_TYPE as PROBLEM_TYPE
+from service.types import Dtype, Layout, Order
+
+JSON = "application/json"
+
+PROBLEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "code", "retryable"],
+    "properties": {
+        "type": {"type": "string", "description": "urn:patchmill:problem:CODE"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "maxLength": 200},
+        "code": {"type": "string", "description": "Stable; see docs/http.md."},
+        "retryable": {"type": "boolean"},
+        "item": {"type": "integer", "description": "Index of the item at fault."},
+        "limit": {"type": "integer"},
+        "actual": {"type": "integer"},
+        "setting": {"type": "string", "description": "The variable that moves the limit."},
+    },
+}
+
+
+def _problem(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {PROBLEM_TYPE: {"schema": PROBLEM_SCHEMA}}}
+
+
+def _json(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {JSON: {"schema": {"type": "object"}}}}
+
+
+_DEFAULTS = {"dtype": Dtype.FLOAT32, "format": "msgpack", "layout": Layout.PATCHES}
+_DEFAULTS["order"] = Order.RASTER
+
+PARAMETER_SCHEMAS: dict[str, dict[str, Any]] = {
+    "model": {"type": "string", "description": "A profile or one of its aliases; see /models."},
+    "background": {
+        "type": "string",
+        "pattern": "^(white|drop|#[0-9a-fA-F]{6})$",
+        "default": "white",
+        "description": "What transparent pixels are put on; drop ignores transparency.",
+    },
+    **{
+        name: {"type": "string", "enum": list(values), "default": _DEFAULTS[name]}
+        for name, values in ALLOWED.items()
+    },
+}
+
+BINARY = {"type": "string", "format": "binary"}
+
+ITEMS_SCHEMA: dict[str, Any] = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "oneOf": [
+            {
+                "type": "object",
+                "required": ["type", "data"],
+                "additionalProperties": False,
+                "properties": {"type": {"const": "image"}, "data": BINARY},
+            },
+            {
+                "type": "object",
+                "required": ["type", "frames"],
+                "additionalProperties": False,
+                "properties": {
+                    "type": {"const": "video_chunk"},
+                    "frames": {"type": "array", "minItems": 1, "items": BINARY},
+                },
+            },
+        ]
+    },
+}
+
+PREPROCESS: dict[str, Any] = {
+    "parameters": [
+        {"name": name, "in": "query", "required": False, "schema": schema}
+        for name, schema in PARAMETER_SCHEMAS.items()
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/octet-stream": {"schema": BINARY},
+            "image/*": {"schema": BINARY},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": [PICTURES],
+                    "additionalProperties": False,
+                    "properties": {
+                        PICTURES: {"type": "array", "minItems": 1, "items": BINARY},
+                        **PARAMETER_SCHEMAS,
+                    },
+                }
+            },
+            MSGPACK[0]: {
+                "schema": {
+                    "type": "object",
+                    "required": ["items"],
+                    "additionalProperties": False,
+                    "properties": {"items": ITEMS_SCHEMA, **PARAMETER_SCHEMAS},
+                }
+            },
+        },
+    },
+    "responses": {
+        "200": {
+            "description": "The patches, as docs/wire.md describes them.",
+            "content": {ANSWER_TYPE: {"schema": BINARY}},
+        },
+        "400": _problem("The request is malformed."),
+        "413": _problem("The body is too large."),
+        "415": _problem("A format or an encoding that is not read here."),
+        "422": _problem("A picture or a parameter that cannot be used."),
+        "500": _problem("The service failed."),
+        "503": _problem("The service is not ready yet."),
+    },
+}
+
+MODELS: dict[str, Any] = {"responses": {"200": _json("The profiles.")}}
+INFO: dict[str, Any] = {"responses": {"200": _json("Versions, settings and kernel.")}}
+PROBE: dict[str, Any] = {"responses": {"200": _json("The process answers.")}}
+READY: dict[str, Any] = {
+    "responses": {"200": _json("Requests are taken."), "503": _problem("Not yet.")}
+}

@@ -1,0 +1,60 @@
+"""Parameters: every value allowed, every other refused by name."""
+
+import pytest
+
+from service.errors import BadParameter
+from service.http.parameters import ALLOWED, NAMES, Parameters, parse
+from service.types import Drop, Dtype, Rgb
+
+REFUSED = {
+    "unknown": ([("sharpen", "1")], "'sharpen'"),
+    "empty name": ([("", "1")], "''"),
+    "bytes as a name": ([(b"dtype", "uint8")], "dtype"),
+    "wrong case": ([("dtype", "UINT8")], "dtype='UINT8'"),
+    "vllm, which is not here yet": ([("format", "vllm")], "msgpack"),
+    "number": ([("dtype", 8)], "dtype must be a string"),
+    "nothing": ([("model", None)], "model must be a string"),
+    "twice": ([("dtype", "uint8"), ("dtype", "float32")], "given twice"),
+    "short colour": ([("background", "#fff")], "background"),
+    "long colour": ([("background", "#ffffff00")], "background"),
+    "colour with a newline": ([("background", "#ffffff\n")], "background"),
+    "colour without a hash": ([("background", "ffffff")], "background"),
+    "not hex": ([("background", "#gggggg")], "background"),
+}
+
+
+@pytest.mark.parametrize(("pairs", "told"), REFUSED.values(), ids=REFUSED)
+def test_what_is_not_in_the_table_is_refused_by_name(
+    pairs: list[tuple[str, object]], told: str
+) -> None:
+    with pytest.raises(BadParameter) as refusal:
+        parse(pairs)
+    assert told in refusal.value.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in ALLOWED.items() for value in values]
+)
+def test_every_documented_value_is_taken(name: str, value: str) -> None:
+    parse([(name, value)])
+
+
+def test_without_parameters_the_defaults_are_float32_on_white() -> None:
+    assert parse([]) == Parameters(None, Dtype.FLOAT32, Rgb(255, 255, 255))
+
+
+def test_a_background_is_a_colour_or_drop() -> None:
+    assert parse([("background", "#0A141e")]).background == Rgb(10, 20, 30)
+    assert parse([("background", "drop")]).background is Drop.DROP
+
+
+def test_the_same_value_twice_is_once() -> None:
+    assert parse([("dtype", "uint8"), ("dtype", "uint8")]).dtype is Dtype.UINT8
+
+
+def test_an_echo_is_short_and_printable() -> None:
+    with pytest.raises(BadParameter) as refusal:
+        parse([("\x00é" * 500, "1")])
+    assert len(refusal.value.detail) < 200
+    assert "\x00" not in refusal.value.detail
+    assert all(name in refusal.value.detail for name in NAMES)

@@ -1,0 +1,93 @@
+"""What the service tells of itself: probes, models, info, its API document and its page."""
+
+import re
+
+import pytest
+
+from service.settings import Settings, variable
+from tests.golden_data import IMAGES
+from tests.service.running import Running, running
+
+
+def test_the_probes_answer(service: Running) -> None:
+    assert service.client.get("/health/live").json() == {"status": "live"}
+    assert service.client.get("/health/ready").json() == {"status": "ready"}
+
+
+def test_models_lists_every_profile_with_aliases_and_source(service: Running) -> None:
+    told = service.client.get("/models").json()
+    assert told["default"] == "kimi-k2.5"
+    assert [model["name"] for model in told["models"]] == [
+        "kimi-k2.5",
+        "kimi-k2.6",
+        "kimi-k2.7",
+        "kimi-k3",
+    ]
+    assert all(model["aliases"] and model["source"] for model in told["models"])
+
+
+def test_info_tells_every_setting_the_versions_and_the_kernel(service: Running) -> None:
+    told = service.client.get("/info").json()
+    assert set(told["settings"]) == {variable(name) for name in Settings.model_fields}
+    assert told["kernel"]["name"] == "numba"
+    assert told["kernel"]["reason"]
+    assert told["versions"]["pillow"] == "13.0.0"
+
+
+def test_the_api_document_describes_every_route_and_body_form(service: Running) -> None:
+    told = service.client.get("/openapi.json").json()
+    assert set(told["paths"]) == {
+        "/preprocess",
+        "/models",
+        "/info",
+        "/health/live",
+        "/health/ready",
+    }
+    post = told["paths"]["/preprocess"]["post"]
+    assert set(post["requestBody"]["content"]) == {
+        "application/octet-stream",
+        "image/*",
+        "multipart/form-data",
+        "application/msgpack",
+    }
+    assert {parameter["name"] for parameter in post["parameters"]} == {
+        "model",
+        "dtype",
+        "background",
+        "format",
+        "layout",
+        "order",
+    }
+    assert set(post["responses"]) == {"200", "400", "413", "415", "422", "500", "503"}
+    assert list(post["responses"]["200"]["content"]) == ["application/msgpack"]
+
+
+def test_the_page_loads_nothing_from_another_host(service: Running) -> None:
+    page = service.client.get("/docs")
+    assert page.status_code == 200
+    assets = re.findall(r"(?:src|href)=\"([^\"]+)\"", page.text)
+    assert assets
+    for asset in assets:
+        assert asset.startswith("/docs-assets/")
+        assert service.client.get(asset).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/docs-assets/../settings.py", "/docs-assets/%2e%2e/settings.py"])
+def test_the_page_s_folder_gives_no_other_file(service: Running, path: str) -> None:
+    assert service.client.get(path).status_code == 404
+
+
+def test_a_forced_numpy_kernel_says_so_and_gives_the_same_bytes(service: Running) -> None:
+    picture = (IMAGES / "500x333.png").read_bytes()
+    with running({"PATCHMILL_KERNEL": "numpy", "PATCHMILL_THREADS": "1"}) as slow:
+        assert slow.client.get("/info").json()["kernel"]["name"] == "numpy"
+        assert any("numpy engine" in line for line in slow.log)
+        for dtype in ("uint8", "float16", "bfloat16", "float32"):
+            both = [each.post(picture, params={"dtype": dtype}).content for each in (service, slow)]
+            assert both[0][-100_000:] == both[1][-100_000:]
+
+
+def test_a_service_behind_a_path_prefix_knows_it() -> None:
+    with running({"PATCHMILL_ROOT_PATH": "/mill"}) as behind:
+        assert '"/mill/openapi.json"' in behind.client.get("/mill/docs").text.replace("'", '"')
+        assert behind.client.get("/mill/health/ready").status_code == 200

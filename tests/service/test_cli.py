@@ -1,0 +1,87 @@
+"""The commands, as an operator runs them."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.service.running import ROOT, running
+
+
+def patchmill(*args: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "service", *args],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+
+
+def test_wrong_settings_are_told_all_at_once_and_exit_2() -> None:
+    wrong = {"PATCHMILL_PORT": "99999", "PATCHMILL_MAX_ITEMS": "none"}
+    ended = patchmill("serve", **wrong)
+    assert ended.returncode == 2
+    assert "PATCHMILL_PORT='99999'" in ended.stderr
+    assert "PATCHMILL_MAX_ITEMS='none'" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_wrong_profiles_are_told_and_exit_2(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('name = "mine"\n')
+    ended = patchmill("serve", PATCHMILL_PROFILES_DIR=str(tmp_path))
+    assert ended.returncode == 2
+    assert "mine.toml: patch_px: Field required" in ended.stderr
+
+
+def test_health_says_ready_of_a_running_service_and_exits_1_without_one() -> None:
+    with running() as service:
+        ended = patchmill("health", PATCHMILL_PORT=str(service.port))
+        assert (ended.returncode, ended.stdout) == (0, "ready\n")
+        port = str(service.port)
+    ended = patchmill("health", PATCHMILL_PORT=port)
+    assert ended.returncode == 1
+    assert "not reachable" in ended.stderr
+
+
+def test_the_service_listens_on_a_unix_socket(tmp_path: Path) -> None:
+    path = tmp_path / "mill.sock"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "service", "serve", "--uds", str(path)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr
+        for line in process.stderr:
+            if "ready, with" in line:
+                break
+        with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
+            assert client.get("http://mill/health/ready").status_code == 200
+        ended = patchmill("health", PATCHMILL_UDS=str(path))
+        assert ended.returncode == 0
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def test_warm_shows_its_progress_and_proves_the_kernels() -> None:
+    ended = patchmill("warm")
+    assert ended.returncode == 0, ended.stderr
+    for dtype in ("uint8", "uint16", "float32"):
+        assert dtype in ended.stdout
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_service_without_a_stack(signum: signal.Signals) -> None:
+    with running() as service:
+        service.process.send_signal(signum)
+        service.process.wait(60)
+    assert "Traceback" not in "".join(service.log)

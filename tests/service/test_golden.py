@@ -1,0 +1,50 @@
+"""Every reference vector, over real HTTP: the bytes are the contract."""
+
+import hashlib
+
+import msgpack
+import numpy as np
+import pytest
+
+from service.types import Dtype
+from tests.golden_data import CHUNKS, IMAGES, PICTURES, Vector
+from tests.service.running import Running, unpack
+
+
+@pytest.mark.parametrize("dtype", Dtype)
+@pytest.mark.parametrize("vector", PICTURES, ids=str)
+def test_a_picture_becomes_the_bytes_of_the_reference(
+    service: Running, vector: Vector, dtype: Dtype
+) -> None:
+    answer = service.post(vector.data, params={"model": vector.model, "dtype": dtype.value})
+    assert answer.status_code == 200, answer.text
+    head, data = unpack(answer.content)
+    item = head["items"][0]
+    assert item["grid_thw"] == vector.facts["grid_thw"]
+    assert item["num_tokens"] == vector.facts["tokens"]
+    assert head["pixel_values"]["shape"] == vector.facts["shape"] == item["shape"]
+    assert [item["source"]["height"], item["source"]["width"]] == vector.facts["size_hw"]
+    if dtype is Dtype.UINT8 and "first_patch_row_uint8" in vector.facts:
+        patches = np.frombuffer(data, np.uint8).reshape(item["shape"])
+        assert patches[0, :, 0].tolist() == vector.facts["first_patch_row_uint8"]
+    assert hashlib.sha256(data).hexdigest() == vector.facts["sha256"][dtype.value]
+
+
+def test_the_video_chunks_become_the_bytes_of_the_reference(service: Running) -> None:
+    items = [
+        {
+            "type": "video_chunk",
+            "frames": [(IMAGES / name).read_bytes() for name in chunk["frames"]],
+        }
+        for chunk in CHUNKS.values()
+    ]
+    body = msgpack.packb({"items": items, "dtype": "uint8"})
+    answer = service.post(body, headers={"Content-Type": "application/msgpack"})
+    assert answer.status_code == 200, answer.text
+    head, data = unpack(answer.content)
+    for item, chunk in zip(head["items"], CHUNKS.values(), strict=True):
+        share = data[item["offset_bytes"] :][: item["length_bytes"]]
+        assert item["grid_thw"] == chunk["grid_thw"]
+        assert item["num_tokens"] == chunk["tokens"]
+        assert item["shape"] == chunk["shape"]
+        assert hashlib.sha256(share).hexdigest() == chunk["sha256_uint8"]
