@@ -67,6 +67,16 @@ class EmptyBody(MalformedRequest):
     title = "The body holds no picture."
 
 
+class BadBase64(MalformedRequest):
+    code = "bad_base64"
+    title = "A picture is not sound base64."
+
+
+class BadJson(MalformedRequest):
+    code = "bad_json"
+    title = "The body is not the JSON map that this service takes."
+
+
 class BadMsgpack(MalformedRequest):
     code = "bad_msgpack"
     title = "The body is not the msgpack map that this service takes."
@@ -108,11 +118,6 @@ class Unsupported(PatchmillError):
     status = 415
 
 
-class UnsupportedBody(Unsupported):
-    code = "unsupported_body"
-    title = "This service does not take bodies of this type."
-
-
 class UnsupportedEncoding(Unsupported):
     code = "unsupported_encoding"
     title = "Bodies are taken as they are, without a content encoding."
@@ -146,6 +151,11 @@ class UnknownModel(Unprocessable):
 
 
 # 422: what a request asks for in all
+
+
+class RemoteUrl(Unprocessable):
+    code = "remote_url"
+    title = "Pictures are sent, not linked: this service fetches nothing."
 
 
 class TooManyItems(Unprocessable):

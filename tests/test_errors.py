@@ -1,5 +1,6 @@
 """The error tree: one code a leaf, a status each, short details."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +20,7 @@ def test_every_leaf_has_a_code_of_its_own_a_status_and_a_sentence() -> None:
     codes = [leaf.code for leaf in leaves()]
     assert len(set(codes)) == len(codes)
     for leaf in leaves():
-        assert leaf.code.replace("_", "").isalpha()
+        assert re.fullmatch("[a-z0-9_]+", leaf.code)
         assert 400 <= leaf.status < 600
         assert leaf.title.endswith(".")
 

@@ -1,7 +1,7 @@
 """From a request's body to items and parameters, whatever form the body has.
 
-Raw bytes are one picture; multipart, msgpack, and later JSON, hold several and
-may carry parameters. The type of the body decides the form; what a picture is
+Raw bytes are one picture; multipart, msgpack and JSON hold several and may
+carry parameters. The type of the body decides the form; what a picture is
 called never decides its format. Bodies stay in memory, bounded by the limits
 while they stream; nothing is written to disk and nothing is fetched.
 """
@@ -12,13 +12,20 @@ from dataclasses import dataclass
 from multipart import parse_options_header
 from starlette.requests import Request
 
-from service.errors import BodyTooLarge, EmptyBody, UnsupportedBody, UnsupportedEncoding
-from service.http import msgpack_body, multipart_body
+from service.errors import BodyTooLarge, EmptyBody, UnsupportedEncoding
+from service.http import json_body, msgpack_body, multipart_body
+from service.http.items import Pairs
+from service.pool.executor import Executor
 from service.types import Item, ItemType, Limits
 
-FORMS = "raw picture bytes, multipart/form-data or application/msgpack"
-NOT_YET = ("application/json", "text/json")
-MSGPACK = ("application/msgpack", "application/x-msgpack", "application/vnd.msgpack")
+MULTIPART = "multipart/form-data"
+PARSERS = {
+    "application/json": json_body.parse,
+    "application/msgpack": msgpack_body.parse,
+    "application/x-msgpack": msgpack_body.parse,
+    "application/vnd.msgpack": msgpack_body.parse,
+}
+"""Body forms that are parsed when they are whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +33,29 @@ class Intake:
     """A body taken apart: at least one item, and (name, value) pairs still unchecked."""
 
     items: tuple[Item, ...]
-    pairs: tuple[tuple[str, object], ...]
+    pairs: Pairs
 
 
-async def take(request: Request, limits: Limits) -> Intake:
+async def take(request: Request, limits: Limits, executor: Executor) -> Intake:
     """Read and parse the body; the first byte is awaited after the headers are accepted.
 
-    Raises UnsupportedEncoding, UnsupportedBody, BodyTooLarge, EmptyBody and the
-    faults of each form.
+    Whole bodies are parsed on the executor: unpacking 60 MB would hold up every
+    other client of the event loop. Raises UnsupportedEncoding, BodyTooLarge,
+    EmptyBody and the faults of each form.
     """
     _check_headers(request, limits)
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     chunks = _chunks(request, limits)
-    if kind == "multipart/form-data":
+    if kind == MULTIPART:
         parser = multipart_body.Parser(options.get("boundary", ""), limits)
         async for chunk in chunks:
             parser.feed(chunk)
-        items, pairs = parser.finish()
-    elif kind in MSGPACK:
-        items, pairs = msgpack_body.parse(await _whole(chunks), limits)
-    elif kind in NOT_YET:
-        raise UnsupportedBody(f"a body of type {kind} is not taken; send {FORMS}")
-    else:
-        # Any other label is a hint at most: the bytes decide.
-        items, pairs = (Item(ItemType.IMAGE, (await _whole(chunks),)),), ()
-    return Intake(items, pairs)
+        return Intake(*parser.finish())
+    body = await _whole(chunks)
+    if kind in PARSERS:
+        return Intake(*await executor.run(PARSERS[kind], body, limits))
+    # Any other label is a hint at most: the bytes decide.
+    return Intake((Item(ItemType.IMAGE, (body,)),), ())
 
 
 def _check_headers(request: Request, limits: Limits) -> None:

@@ -2,27 +2,30 @@
 
 In comes a plain map as a parser made it, out come items and parameter pairs.
 Each item says its `type`: an `image` has `data`, a `video_chunk` has `frames`.
+How a picture is written is the form's own affair, and so comes in as a function.
 """
 
-from collections.abc import Mapping
-from typing import NoReturn
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
-from service.errors import (
-    EmptyBody,
-    EmptyItem,
-    MalformedRequest,
-    TooManyItems,
-    at_item,
-)
+from service.errors import EmptyBody, EmptyItem, MalformedRequest, TooManyItems, at_item
 from service.types import Item, ItemType, Limits
+
+Pairs: TypeAlias = tuple[tuple[str, object], ...]
 
 FIELDS = {ItemType.IMAGE: "data", ItemType.VIDEO_CHUNK: "frames"}
 
 
 def read(
-    body: object, limits: Limits, fault: type[MalformedRequest]
-) -> tuple[tuple[Item, ...], tuple[tuple[str, object], ...]]:
-    """The items in order and the parameters; `fault` is raised for a malformed map."""
+    body: object,
+    limits: Limits,
+    fault: type[MalformedRequest],
+    picture: Callable[[object], bytes],
+) -> tuple[tuple[Item, ...], Pairs]:
+    """The items in order and the parameters; `fault` is raised for a malformed map.
+
+    `picture` turns the form's way to write a picture into its encoded bytes.
+    """
     if not isinstance(body, Mapping):
         raise fault("the body is not a map")
     entries = body.get("items")
@@ -40,11 +43,11 @@ def read(
     items = []
     for index, entry in enumerate(entries):
         with at_item(index):
-            items.append(_item(entry, fault))
+            items.append(_item(entry, fault, picture))
     return tuple(items), tuple(pair for pair in body.items() if pair[0] != "items")
 
 
-def _item(entry: object, fault: type[MalformedRequest]) -> Item:
+def _item(entry: object, fault: type[MalformedRequest], picture: Callable[[object], bytes]) -> Item:
     if not isinstance(entry, Mapping):
         raise fault("an item is a map")
     named = entry.get("type")
@@ -55,19 +58,9 @@ def _item(entry: object, fault: type[MalformedRequest]) -> Item:
     if set(entry) != {"type", field}:
         raise fault(f"an item of type {kind} has the fields type and {field}, and no others")
     if kind is ItemType.IMAGE:
-        return Item(kind, (_bytes(entry[field], fault),))
+        return Item(kind, (picture(entry[field]),))
     if not isinstance(entry[field], list):
-        _not_frames(fault)
+        raise fault("frames is a list of pictures")
     if not entry[field]:
         raise EmptyItem("the video chunk has no frames")
-    return Item(kind, tuple(_bytes(frame, fault) for frame in entry[field]))
-
-
-def _bytes(value: object, fault: type[MalformedRequest]) -> bytes:
-    if not isinstance(value, bytes):
-        raise fault("a picture is binary data")
-    return value
-
-
-def _not_frames(fault: type[MalformedRequest]) -> NoReturn:
-    raise fault("frames is a list of pictures")
+    return Item(kind, tuple(picture(frame) for frame in entry[field]))

@@ -19,9 +19,9 @@ MAX_FRAMES_PER_LIST = 1024
 """Far above what any model takes; the profile's own limit gives the clear error."""
 
 
-def parse(body: bytes, limits: Limits) -> tuple[tuple[Item, ...], tuple[tuple[str, object], ...]]:
+def parse(body: bytes, limits: Limits) -> tuple[tuple[Item, ...], items.Pairs]:
     """Items and parameter pairs; raises BadMsgpack and the faults of `items.read`."""
-    return items.read(_unpack(body, limits), limits, BadMsgpack)
+    return items.read(_unpack(body, limits), limits, BadMsgpack, _picture)
 
 
 def _unpack(body: bytes, limits: Limits) -> Any:
@@ -61,3 +61,9 @@ def _unpack(body: bytes, limits: Limits) -> Any:
         raise BadMsgpack("the body is not one complete msgpack value of the form described") from (
             error
         )
+
+
+def _picture(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise BadMsgpack("a picture is binary data")
+    return value

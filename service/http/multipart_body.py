@@ -7,6 +7,7 @@ parameter. File names and part types are read by nobody.
 from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser
 
 from service.errors import BadMultipart, EmptyBody, TooManyItems
+from service.http.items import Pairs
 from service.http.parameters import NAMES
 from service.types import Item, ItemType, Limits
 
@@ -50,7 +51,7 @@ class Parser:
         except MultipartError as error:
             raise BadMultipart(str(error)) from error
 
-    def finish(self) -> tuple[tuple[Item, ...], tuple[tuple[str, object], ...]]:
+    def finish(self) -> tuple[tuple[Item, ...], Pairs]:
         """The items and pairs; raises BadMultipart when the closing boundary is missing."""
         try:
             self._parser.close()

@@ -7,7 +7,7 @@ answers are described by hand, from the same tables that check them.
 from typing import Any
 
 from service.http.answer import MEDIA_TYPE as ANSWER_TYPE
-from service.http.intake import MSGPACK
+from service.http.intake import MULTIPART
 from service.http.multipart_body import PICTURES
 from service.http.parameters import ALLOWED
 from service.http.problems import MEDIA_TYPE as PROBLEM_TYPE
@@ -60,29 +60,37 @@ PARAMETER_SCHEMAS: dict[str, dict[str, Any]] = {
 
 BINARY = {"type": "string", "format": "binary"}
 
-ITEMS_SCHEMA: dict[str, Any] = {
-    "type": "array",
-    "minItems": 1,
-    "items": {
-        "oneOf": [
-            {
-                "type": "object",
-                "required": ["type", "data"],
-                "additionalProperties": False,
-                "properties": {"type": {"const": "image"}, "data": BINARY},
-            },
-            {
-                "type": "object",
-                "required": ["type", "frames"],
-                "additionalProperties": False,
-                "properties": {
-                    "type": {"const": "video_chunk"},
-                    "frames": {"type": "array", "minItems": 1, "items": BINARY},
-                },
-            },
-        ]
+BASE64 = {"type": "string", "description": "base64, or a data: URL that holds base64"}
+
+
+def _map(required: dict[str, Any], optional: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": list(required),
+        "additionalProperties": False,
+        "properties": {**required, **optional},
+    }
+
+
+def _items(picture: dict[str, Any], *further: dict[str, Any]) -> dict[str, Any]:
+    """A map of items whose pictures are written as `picture`."""
+    frames = {"type": "array", "minItems": 1, "items": picture}
+    kinds = [
+        _map({"type": {"const": "image"}, "data": picture}, {}),
+        _map({"type": {"const": "video_chunk"}, "frames": frames}, {}),
+        *further,
+    ]
+    items = {"type": "array", "minItems": 1, "items": {"oneOf": kinds}}
+    return _map({"items": items}, PARAMETER_SCHEMAS)
+
+
+OPENAI_PART = _map(
+    {
+        "type": {"const": "image_url"},
+        "image_url": _map({"url": BASE64}, {"detail": {"type": "string"}}),
     },
-}
+    {},
+)
 
 PREPROCESS: dict[str, Any] = {
     "parameters": [
@@ -94,25 +102,14 @@ PREPROCESS: dict[str, Any] = {
         "content": {
             "application/octet-stream": {"schema": BINARY},
             "image/*": {"schema": BINARY},
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": [PICTURES],
-                    "additionalProperties": False,
-                    "properties": {
-                        PICTURES: {"type": "array", "minItems": 1, "items": BINARY},
-                        **PARAMETER_SCHEMAS,
-                    },
-                }
+            MULTIPART: {
+                "schema": _map(
+                    {PICTURES: {"type": "array", "minItems": 1, "items": BINARY}},
+                    PARAMETER_SCHEMAS,
+                )
             },
-            MSGPACK[0]: {
-                "schema": {
-                    "type": "object",
-                    "required": ["items"],
-                    "additionalProperties": False,
-                    "properties": {"items": ITEMS_SCHEMA, **PARAMETER_SCHEMAS},
-                }
-            },
+            "application/msgpack": {"schema": _items(BINARY)},
+            JSON: {"schema": _items(BASE64, OPENAI_PART)},
         },
     },
     "responses": {

@@ -21,14 +21,14 @@ def router(state: State) -> APIRouter:
     """All routes over one state."""
     routes = APIRouter()
 
-    @routes.post("/preprocess", response_class=FrameResponse, openapi_extra=openapi.PREPROCESS)
+    @routes.post("/preprocess", response_class=Response, openapi_extra=openapi.PREPROCESS)
     async def preprocess(request: Request) -> Response:
         """Turn pictures into patches; docs/wire.md describes the answer."""
         stages = Stages()
         tools = state.ready_tools()
         query = request.query_params.multi_items()
         parameters.parse(query)  # before the body is read: a wrong query costs no upload
-        taken = await intake.take(request, state.limits)
+        taken = await intake.take(request, state.limits, state.executor)
         wanted = parameters.parse((*query, *taken.pairs))
         model = wanted.model or state.profiles.default.name
         stages.lap("receive")

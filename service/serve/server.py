@@ -1,6 +1,7 @@
 """The HTTP server: uvicorn with the parser and the loop that send without a copy."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -23,4 +24,5 @@ def serve(app: Callable[..., Any], settings: Settings) -> None:
         server_header=False,
         lifespan="on",
     )
-    uvicorn.Server(config).run()
+    with suppress(KeyboardInterrupt):  # Ctrl-C was answered by a clean shutdown
+        uvicorn.Server(config).run()

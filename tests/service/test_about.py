@@ -49,6 +49,7 @@ def test_the_api_document_describes_every_route_and_body_form(service: Running) 
         "image/*",
         "multipart/form-data",
         "application/msgpack",
+        "application/json",
     }
     assert {parameter["name"] for parameter in post["parameters"]} == {
         "model",

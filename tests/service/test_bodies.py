@@ -1,5 +1,7 @@
 """The body forms: one picture or many, order kept, the same bytes whatever the form."""
 
+import base64
+
 import msgpack
 import pytest
 
@@ -22,7 +24,12 @@ def test_every_form_gives_the_same_bytes_and_digests_in_the_order_sent(service: 
     packed = service.post(
         msgpack.packb({"items": images(*DATA), "dtype": "uint8"}), headers=MSGPACK
     )
-    for answer in (form, packed):
+    urls = [f"data:image/x;base64,{base64.b64encode(data).decode()}" for data in DATA]
+    parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    plain = [{"type": "image", "data": url.partition(",")[2]} for url in urls]
+    openai = service.post(json={"items": parts, "dtype": "uint8"})
+    base64s = service.post(json={"items": plain}, params={"dtype": "uint8"})
+    for answer in (form, packed, openai, base64s):
         assert answer.status_code == 200, answer.text
         head, data = unpack(answer.content)
         assert data == b"".join(single for _, single in singles)
@@ -32,11 +39,13 @@ def test_every_form_gives_the_same_bytes_and_digests_in_the_order_sent(service: 
 
 
 def test_a_form_may_be_sent_in_pieces_of_any_size(service: Running) -> None:
-    request = httpx_form(service)
+    files = [("images", ("a", DATA[0])), ("images", ("b", DATA[1]))]
+    request = service.client.build_request("POST", "/preprocess", files=files)
+    form = request.read()
     whole = service.client.send(request).content
 
     def pieces() -> "list[bytes]":
-        body, cut, parts = request.content, 1, []
+        body, cut, parts = form, 1, []
         while body:
             parts.append(body[:cut])
             body, cut = body[cut:], cut * 3 % 1009 + 1
@@ -45,11 +54,6 @@ def test_a_form_may_be_sent_in_pieces_of_any_size(service: Running) -> None:
     headers = {"Content-Type": request.headers["content-type"]}
     answer = service.post(iter(pieces()), headers=headers)
     assert unpack(answer.content)[1] == unpack(whole)[1]
-
-
-def httpx_form(service: Running) -> "object":
-    files = [("images", ("a", DATA[0])), ("images", ("b", DATA[1]))]
-    return service.client.build_request("POST", "/preprocess", files=files)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Every refusal, over real HTTP: status, code and the index of the item at fault."""
 
+import base64
 import io
 import socket
 import struct
@@ -18,6 +19,8 @@ JPEG = (IMAGES / "photo.jpg").read_bytes()
 PNG = (IMAGES / "37x19.png").read_bytes()
 WEBP = (IMAGES / "photo.webp").read_bytes()
 MSGPACK = {"Content-Type": "application/msgpack"}
+JSON = {"Content-Type": "application/json"}
+IMAGE = {"type": "image", "data": base64.b64encode(PNG).decode()}
 FORM = {"Content-Type": "multipart/form-data; boundary=b"}
 
 
@@ -50,7 +53,8 @@ def float_tiff() -> bytes:
 
 RAW: dict[str, tuple[bytes, int, str]] = {
     "empty body": (b"", 400, "empty_body"),
-    "one byte": (b"\xff", 415, "unsupported_format"),
+    "one byte": (b"\x07", 415, "unsupported_format"),
+    "the first byte of a jpeg": (b"\xff", 422, "truncated_image"),
     "random bytes": (bytes(range(7, 207)), 415, "unsupported_format"),
     "html error page": (b"<!DOCTYPE html><html>404</html>", 415, "unsupported_format"),
     "svg": (b"<svg xmlns='http://www.w3.org/2000/svg'/>", 415, "unsupported_format"),
@@ -60,7 +64,7 @@ RAW: dict[str, tuple[bytes, int, str]] = {
     "jpeg cut in its header": (JPEG[:20], 422, "truncated_image"),
     "png cut in its data": (PNG[: len(PNG) // 2], 422, "truncated_image"),
     "webp cut in its data": (WEBP[: len(WEBP) // 2], 422, "truncated_image"),
-    "png header, then garbage": (PNG[:33] + b"garbage" * 20, 422, "corrupt_image"),
+    "png header, then garbage": (PNG[:33] + b"garbage" * 20, 422, "truncated_image"),
     "zero width": (png_header(0, 5), 422, "corrupt_image"),
     "pixel bomb": (png_header(30_000, 30_000), 422, "too_many_pixels"),
     "long side": (png_header(170_000_000, 1), 422, "side_too_long"),
@@ -93,10 +97,18 @@ REQUESTS: dict[str, tuple[dict[str, Any], int, str, int | None]] = {
         "unsupported_encoding",
         None,
     ),
-    "json body": (
-        {"content": b"{}", "headers": {"Content-Type": "application/json"}},
-        415,
-        "unsupported_body",
+    "bad json": ({"content": b"{", "headers": JSON}, 400, "bad_json", None),
+    "bad base64": ({"json": {"items": [IMAGE, {**IMAGE, "data": "*"}]}}, 400, "bad_base64", 1),
+    "remote url": (
+        {"json": {"items": [{**IMAGE, "data": "https://example.com/a.png"}]}},
+        422,
+        "remote_url",
+        0,
+    ),
+    "parameter in a json body": (
+        {"json": {"items": [IMAGE], "dtype": "int8"}},
+        422,
+        "bad_parameter",
         None,
     ),
     "bad msgpack": ({"content": b"\xc1", "headers": MSGPACK}, 400, "bad_msgpack", None),
@@ -216,7 +228,7 @@ def test_a_client_that_leaves_during_upload_is_no_error(service: Running, sent: 
 @pytest.fixture(scope="module")
 def tight() -> Iterator[Running]:
     variables = {
-        "PATCHMILL_MAX_BODY_BYTES": "5000",
+        "PATCHMILL_MAX_BODY_BYTES": "9000",
         "PATCHMILL_MAX_ANSWER_BYTES": "60000",
         "PATCHMILL_MAX_REQUEST_PIXELS": "2000",
         "PATCHMILL_MAX_ITEMS": "3",
@@ -229,7 +241,7 @@ def test_a_chunked_body_over_the_limit_is_refused_while_streaming(tight: Running
     pieces = (bytes(1000) for _ in range(10_000))
     told = tight.post(pieces)
     assert problem(told) == (413, "body_too_large", None)
-    assert told.json()["actual"] <= 5000 + 65536
+    assert told.json()["actual"] <= 9000 + 65536
 
 
 def test_the_pixels_of_all_items_are_limited_together(tight: Running) -> None:
