@@ -6,6 +6,7 @@ anywhere in the file.
 """
 
 from collections.abc import Set
+from itertools import islice
 
 from service.codec.avif_locations import joined, locate
 from service.codec.boxes import FULL, Box, boxes, child
@@ -36,8 +37,11 @@ def _find_items(
         return None, None
     exif_item: int | None = None
     xmp_item: int | None = None
-    count_bytes = 4 if reader.u8(iinf.start) else 2
-    for box in boxes(reader, iinf.start + FULL + count_bytes, iinf.end):
+    wide_count = reader.u8(iinf.start) > 0
+    at = iinf.start + FULL
+    count = reader.u32(at) if wide_count else reader.u16(at)
+    entries = boxes(reader, at + (4 if wide_count else 2), iinf.end)
+    for box in islice(entries, count):  # libavif reads as many as announced
         version = reader.u8(box.start)
         if box.kind != b"infe" or version < 2:
             continue

@@ -241,6 +241,13 @@ def test_an_avif_that_codes_more_than_it_announces_counts_as_what_is_coded() -> 
         assert caught.value.actual == 4096
 
 
+def test_avif_items_behind_the_announced_number_are_not_read() -> None:
+    data = makers.avif(xmp=makers.xmp_packet(6))
+    at = data.index(b"iinf") + 8
+    assert sniff(data, LIMITS).orientation == 6
+    assert sniff(data[:at] + b"\0\x01" + data[at + 2 :], LIMITS).orientation == 1
+
+
 @pytest.mark.parametrize("turns", range(4))
 @pytest.mark.parametrize("axis", range(2))
 def test_every_rotation_and_mirror_of_an_avif_is_pillows(turns: int, axis: int) -> None:
