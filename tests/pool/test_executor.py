@@ -2,6 +2,9 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -53,3 +56,53 @@ def test_the_event_loop_answers_while_every_thread_is_busy() -> None:
         return result
 
     assert asyncio.run(main())
+
+
+def on_a_thread(threads: int, work: Callable[[Executor], Any]) -> Any:
+    async def main() -> Any:
+        executor = Executor(threads)
+        try:
+            return await executor.run(work, executor)
+        finally:
+            executor.close()
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_spread_tasks_give_their_results_in_order(threads: int, count: int) -> None:
+    tasks = [partial(divmod, number, 2) for number in range(count)]
+    seen = on_a_thread(threads, lambda executor: executor.spread(tasks))
+    assert seen == [divmod(number, 2) for number in range(count)]
+
+
+def test_two_spread_tasks_run_at_once_when_a_thread_is_idle() -> None:
+    meet = threading.Barrier(2)  # passed by two threads together or not at all
+    on_a_thread(2, lambda executor: executor.spread([lambda: meet.wait(60)] * 2))
+
+
+def test_spreading_inside_a_spread_task_never_waits_for_ever() -> None:
+    def nested(executor: Executor) -> list[list[int]]:
+        inner = [lambda: 1] * 3
+        return executor.spread([lambda: executor.spread(inner)] * 4)
+
+    assert on_a_thread(2, nested) == [[1, 1, 1]] * 4
+
+
+def test_every_task_runs_and_the_first_fault_in_order_is_raised() -> None:
+    ran: list[int] = []
+
+    def task(number: int) -> None:
+        ran.append(number)
+        if number in (2, 4):
+            raise ValueError(str(number))
+
+    tasks = [partial(task, number) for number in range(6)]
+    with pytest.raises(ValueError, match="2"):
+        on_a_thread(2, lambda executor: executor.spread(tasks))
+    assert sorted(ran) == list(range(6))
+
+
+def test_a_thread_that_works_is_not_idle() -> None:
+    assert on_a_thread(3, lambda executor: executor.idle()) == 2
