@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from kernels import cpu
+
 _ROOT = Path(__file__).parents[2]
+
+needs_vectors = pytest.mark.skipif(bool(cpu.missing()), reason=cpu.missing())
 
 Run = Callable[..., list[str]]
 
