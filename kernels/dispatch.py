@@ -1,42 +1,49 @@
-"""Which engine runs here: the compiled kernel where it can be trusted, else NumPy.
+"""Which engine runs here: the fastest way that can be trusted.
 
 An operator's choice comes in; an `Engine` that passed its self-test goes out,
-with the reason in words. It never raises: whatever is wrong with numba, its
-cache or its code, the same bytes come out of the NumPy engine, only later.
+with the reason in words. There are three ways, each the fallback of the one
+before: vector kernels (`simd`), a plain compiled kernel behind Pillow's resize
+(`portable`), and NumPy behind it (`numpy`). It never raises: whatever is wrong
+with the CPU, numba, its cache or its code, the same bytes come out, only later.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from types import ModuleType
 from typing import Any
 
 from kernels import reference
-from kernels.engine import Engine
+from kernels.engine import Engine, Split, by_pillow
 from kernels.selftest import SelfTestError, self_test
 
 __all__ = ["Choice", "Compiled", "Engine", "ignore", "select"]
 
 
 class Choice(StrEnum):
-    """What an operator may ask for."""
+    """What an operator may ask for. AUTO is SIMD, and does not mention what it falls back from."""
 
     AUTO = "auto"
+    SIMD = "simd"
+    PORTABLE = "portable"
     NUMPY = "numpy"
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """One specialisation of the kernel is ready; `dtype` is that of its storage."""
+    """A kernel is ready, or one specialisation of it."""
 
-    dtype: str
+    kernel: str
     from_cache: bool
     seconds: float
 
 
 def ignore(_: Compiled) -> None:
     """An observer for those who do not want to know."""
+
+
+class _Unfit(Exception):
+    """A way that cannot be taken here; the message is the reason."""
 
 
 def select(choice: Choice = Choice.AUTO, observe: Callable[[Compiled], None] = ignore) -> Engine:
@@ -49,56 +56,110 @@ def select(choice: Choice = Choice.AUTO, observe: Callable[[Compiled], None] = i
     if choice == Choice.NUMPY:
         return _numpy("chosen by configuration")
     try:
-        from kernels import patchify  # noqa: PLC0415 - numba may be missing or unfit
-    except ModuleNotFoundError as error:
-        if error.name == "numba":
-            return _numpy("numba is not installed")
-        return _numpy(f"numba cannot be imported: {_told(error)}")
-    except Exception as error:  # noqa: BLE001 - numba may raise anything as it loads
-        return _numpy(f"numba cannot be imported: {_told(error)}")
+        portable = _portable(observe)
+    except _Unfit as unfit:
+        return _numpy(str(unfit))
+    if choice == Choice.PORTABLE:
+        return _because(portable, "chosen by configuration")
     try:
-        kernel, note = _compiled(patchify, observe)
-    except Exception as error:  # noqa: BLE001 - numba and LLVM raise many kinds
-        return _numpy(f"the kernel cannot be compiled: {_told(error)}")
-    return _tested(Engine("numba", f"compiled for this CPU, self-test passed{note}", kernel))
+        return _simd(portable, observe)
+    except _Unfit as unfit:
+        return _because(portable, f"no vector kernels: {unfit}")
 
 
 def _numpy(reason: str) -> Engine:
-    return Engine("numpy", reason, reference.patchify)
+    return Engine("numpy", reason, by_pillow(reference.patchify))
 
 
-def _compiled(module: ModuleType, observe: Callable[[Compiled], None]) -> tuple[Any, str]:
-    """The kernel with all its specialisations, and what to say of its cache."""
-    kernel = module.patchify
+def _because(engine: Engine, reason: str) -> Engine:
+    return Engine(engine.name, f"{reason}; {engine.reason}", engine._split)
+
+
+def _portable(observe: Callable[[Compiled], None]) -> Engine:
+    """Pillow's resize and a compiled kernel behind it; raises _Unfit."""
     try:
-        _specialise(module, kernel, observe)
+        from kernels import jit, patchify  # noqa: PLC0415 - numba may be missing or unfit
+    except ModuleNotFoundError as error:
+        if error.name == "numba":
+            raise _Unfit("numba is not installed") from error
+        raise _Unfit(f"numba cannot be imported: {_told(error)}") from error
     except Exception as error:
-        if not module.is_cached(kernel):
-            raise
-        # The disk is full, or a file of the cache is damaged.
-        kernel = module.uncached(kernel)
-        _specialise(module, kernel, observe)
-        return kernel, f"; not cached: {_told(error)}"
-    if not module.is_cached(kernel):
-        return kernel, "; not cached: numba finds no folder to write to, set NUMBA_CACHE_DIR"
-    return kernel, ""
+        raise _Unfit(f"numba cannot be imported: {_told(error)}") from error
+    wanted = [
+        (f"{storage.name} patchify", patchify.patchify, patchify.arguments(storage))
+        for storage in patchify.SPECIALISATIONS
+    ]
+    (kernel,), note = _compiled(jit, wanted, observe)
+    return _tested("portable", f"compiled for this CPU, self-test passed{note}", by_pillow(kernel))
 
 
-def _specialise(module: ModuleType, kernel: Any, observe: Callable[[Compiled], None]) -> None:
-    for storage in module.SPECIALISATIONS:
+def _simd(portable: Engine, observe: Callable[[Compiled], None]) -> Engine:
+    """The vector kernels; raises _Unfit."""
+    try:
+        from kernels import cpu, jit  # noqa: PLC0415 - as above
+
+        lacking = cpu.missing()
+    except Exception as error:
+        raise _Unfit(f"what the CPU can do is not known: {_told(error)}") from error
+    if lacking:
+        raise _Unfit(lacking)
+    try:
+        from kernels import coefficients, fast, fused  # noqa: PLC0415 - as above
+    except Exception as error:
+        raise _Unfit(f"they cannot be imported: {_told(error)}") from error
+    wanted = [
+        ("weights", coefficients.weigh, coefficients.ARGUMENTS),
+        ("fused", fused.write_rows, fused.ARGUMENTS),
+    ]
+    (weigh, write_rows), note = _compiled(jit, wanted, observe)
+    split = fast.Fast(weigh, write_rows, portable._split).split
+    reason = f"AVX2 and FMA, compiled for this CPU, self-test passed{note}"
+    return _tested("simd", reason, split)
+
+
+def _compiled(
+    jit: Any, wanted: list[tuple[str, Any, tuple[Any, ...]]], observe: Callable[[Compiled], None]
+) -> tuple[list[Any], str]:
+    """The distinct kernels of `wanted`, specialised, and what to say of their cache."""
+    kernels = list(dict.fromkeys(kernel for _, kernel, _ in wanted))
+    try:
+        try:
+            _specialise(jit, wanted, observe)
+        except Exception as error:
+            if not any(jit.is_cached(kernel) for kernel in kernels):
+                raise
+            # The disk is full, or a file of the cache is damaged.
+            anew = {kernel: jit.uncached(kernel.py_func) for kernel in kernels}
+            _specialise(jit, [(name, anew[kernel], of) for name, kernel, of in wanted], observe)
+            return list(anew.values()), f"; not cached: {_told(error)}"
+    except Exception as error:
+        raise _Unfit(f"the kernel cannot be compiled: {_told(error)}") from error
+    if not all(jit.is_cached(kernel) for kernel in kernels):
+        return (
+            kernels,
+            "; not cached: numba finds no folder to write to, set NUMBA_CACHE_DIR",
+        )
+    return kernels, ""
+
+
+def _specialise(
+    jit: Any, wanted: list[tuple[str, Any, tuple[Any, ...]]], observe: Callable[[Compiled], None]
+) -> None:
+    for name, kernel, arguments in wanted:
         start = time.perf_counter()
-        from_cache = module.specialise(kernel, storage)
-        observe(Compiled(storage.name, from_cache, time.perf_counter() - start))
+        from_cache = jit.specialise(kernel, arguments)
+        observe(Compiled(name, from_cache, time.perf_counter() - start))
 
 
-def _tested(engine: Engine) -> Engine:
-    """`engine`, or NumPy when its bytes are not those of the definition."""
+def _tested(name: str, reason: str, split: Split) -> Engine:
+    """An engine whose bytes are those of the definition; raises _Unfit."""
+    engine = Engine(name, reason, split)
     try:
         self_test(engine.write_patches)
     except SelfTestError as error:
-        return _numpy(f"self-test failed: {error}")
-    except Exception as error:  # noqa: BLE001 - a broken kernel may raise anything
-        return _numpy(f"self-test failed: {_told(error)}")
+        raise _Unfit(f"self-test failed: {error}") from error
+    except Exception as error:
+        raise _Unfit(f"self-test failed: {_told(error)}") from error
     return engine
 
 

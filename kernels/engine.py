@@ -3,11 +3,12 @@
 An `Engine` holds one way to do it, kernel or NumPy, and checks once what it is
 given: a wrong shape is our own bug, told as ValueError before any pixel is
 touched. It chooses nothing (`dispatch.py` does) and keeps nothing: many
-threads may write at once, each into its own buffer.
+threads may write at once, each into its own buffer, or each its part of one.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -15,6 +16,14 @@ from numpy.typing import NDArray
 
 from kernels import reference
 from kernels.tables import STORAGE, Stored
+
+Part: TypeAlias = Callable[[], None]
+"""Writes its rows of patches when called: once, on any thread, without the GIL."""
+
+Split: TypeAlias = Callable[
+    [NDArray[np.uint8], tuple[int, int], NDArray[Stored], NDArray[Stored], int], tuple[Part, ...]
+]
+"""`Engine.split` without its checks."""
 
 Patchify: TypeAlias = Callable[[NDArray[np.uint8], NDArray[Stored], NDArray[Stored]], None]
 """`reference.patchify`, or a kernel that equals it."""
@@ -28,7 +37,7 @@ class Engine:
 
     name: str
     reason: str
-    patchify: Patchify = field(repr=False)
+    _split: Split = field(repr=False)
 
     def write_patches(
         self,
@@ -45,11 +54,63 @@ class Engine:
         dtype and covers the resized pixels. All are in C order, and `out` does
         not overlap the others. Raises ValueError when they are not so.
         """
+        for part in self.split(pixels, resized, table, out, 1):
+            part()
+
+    def split(
+        self,
+        pixels: NDArray[np.uint8],
+        resized: tuple[int, int],
+        table: NDArray[Stored],
+        out: NDArray[Stored],
+        parts: int,
+    ) -> tuple[Part, ...]:
+        """The same work as calls that may run in any order, each on a thread of its own.
+
+        There are 1 to `parts` of them, of about the same length: fewer where
+        there are fewer rows of patches, and one where Pillow resizes. Each
+        keeps the arrays alive; `out` is complete when all have returned.
+        Raises ValueError as `write_patches` does, before anything is written.
+        """
         _check_pixels(pixels, resized)
         _check_table(table)
         _check_out(out, table, resized)
-        small = reference.resize(pixels, *resized)
-        self.patchify(_read_only(small), _read_only(table), out)
+        if parts < 1:
+            raise ValueError(f"parts is {parts}, must be at least 1")
+        return self._split(pixels, resized, table, out, parts)
+
+
+def by_pillow(patchify: Patchify) -> Split:
+    """Resize with Pillow, then `patchify`: in one part, as Pillow resizes a picture whole."""
+
+    def split(
+        pixels: NDArray[np.uint8],
+        resized: tuple[int, int],
+        table: NDArray[Stored],
+        out: NDArray[Stored],
+        _parts: int,
+    ) -> tuple[Part, ...]:
+        return (partial(_write, patchify, pixels, resized, table, out),)
+
+    return split
+
+
+def _write(
+    patchify: Patchify,
+    pixels: NDArray[np.uint8],
+    resized: tuple[int, int],
+    table: NDArray[Stored],
+    out: NDArray[Stored],
+) -> None:
+    small = reference.resize(pixels, *resized)
+    patchify(read_only(small), read_only(table), out)
+
+
+def read_only(array: NDArray[_Element]) -> NDArray[_Element]:
+    """A read-only view: the kernels are compiled for read-only arrays alone."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _check_pixels(pixels: NDArray[np.uint8], resized: tuple[int, int]) -> None:
@@ -82,10 +143,3 @@ def _check_out(out: NDArray[Stored], table: NDArray[Stored], resized: tuple[int,
 
 def _described(array: NDArray[_Element]) -> str:
     return f"{array.shape} {array.dtype}"
-
-
-def _read_only(array: NDArray[_Element]) -> NDArray[_Element]:
-    """A read-only view: the kernel is compiled for read-only arrays alone."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -2,36 +2,27 @@
 
 Arrays come in, patches go out; `reference.patchify` is the definition. The
 kernel is serial, runs without the GIL and allocates nothing, and its body runs
-the same with the JIT off. This is the one module that imports numba, so
-importing it may fail; importing it compiles nothing. Shapes and dtypes are
-checked by the one caller, `engine.py`.
+the same with the JIT off. Importing it imports numba, which may fail, and
+compiles nothing. Shapes and dtypes are checked by the one caller, `engine.py`.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 
+from kernels.jit import compiled
 from kernels.tables import STORAGE, Stored
 
 SPECIALISATIONS = tuple(dict.fromkeys(STORAGE.values()))
 """The storage dtypes that the kernel is compiled for: uint8, uint16, float32."""
 
 
-def _jit(body: Callable[..., None]) -> Any:
-    """`body`, to be compiled; cached where numba finds a folder that it may write to."""
-    try:
-        return njit(nogil=True, cache=True)(body)
-    except RuntimeError:  # numba's "no locator available": a read-only installation
-        return njit(nogil=True)(body)
-
-
 # 2048x2048 to 147x147 patches of 14, RGB: 8.1 ms uint8, 9.6 ms float32, and
 # 10.6 and 10.8 with `if y < H and x < W` for each pixel, 140 with / and % for
 # each pixel (one thread, EPYC Zen 4).
-@_jit
+@compiled
 def patchify(pixels: NDArray[np.uint8], table: NDArray[Stored], out: NDArray[Stored]) -> None:
     """The same as `reference.patchify`: same arguments, same bytes."""
     grid_h, grid_w, channels, patch, _ = out.shape
@@ -50,31 +41,15 @@ def patchify(pixels: NDArray[np.uint8], table: NDArray[Stored], out: NDArray[Sto
                         target[y, x] = values[source[y, x]]
 
 
-def specialise(kernel: Any, storage: np.dtype[Stored]) -> bool:
-    """Compile `kernel` for one storage dtype, or load it; True when nothing was compiled.
+def arguments(storage: np.dtype[Stored]) -> tuple[Any, ...]:
+    """The signature for one storage dtype.
 
     Pixels and table are typed read-only and the caller passes them so: numba
-    would compile once more for writable ones. Raises whatever numba raises,
-    and RuntimeError when NUMBA_DISABLE_JIT is set.
+    would compile once more for writable ones.
     """
-    if not hasattr(kernel, "compile"):
-        raise RuntimeError("NUMBA_DISABLE_JIT is set")
     element = getattr(types, storage.name)
-    signature = (
+    return (
         types.Array(types.uint8, 3, "C", readonly=True),
         types.Array(element, 2, "C", readonly=True),
         types.Array(element, 5, "C"),
     )
-    misses = kernel.stats.cache_misses[signature]
-    kernel.compile(signature)
-    return bool(kernel.stats.cache_misses[signature] == misses)
-
-
-def uncached(kernel: Any) -> Any:
-    """The same kernel, which neither reads nor writes numba's cache."""
-    return njit(nogil=True)(kernel.py_func)
-
-
-def is_cached(kernel: Any) -> bool:
-    """False, too, when the JIT is off and the kernel is its plain body."""
-    return hasattr(kernel, "stats") and kernel.stats.cache_path is not None

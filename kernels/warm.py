@@ -32,7 +32,7 @@ def warm(choice: Choice, progress: Callable[[str], None]) -> Report:
     ready: dict[str, Compiled] = {}  # the last word on each: a bad cache compiles anew
 
     def observe(kernel: Compiled) -> None:
-        ready[kernel.dtype] = kernel
+        ready[kernel.kernel] = kernel
         progress(_line(kernel))
 
     engine = select(choice, observe)
@@ -43,4 +43,4 @@ def warm(choice: Choice, progress: Callable[[str], None]) -> Report:
 
 def _line(kernel: Compiled) -> str:
     source = "from cache" if kernel.from_cache else "compiled"
-    return f"{kernel.dtype} kernel: {source} in {kernel.seconds:.2f} s"
+    return f"{kernel.kernel} kernel: {source} in {kernel.seconds:.2f} s"

@@ -1,19 +1,23 @@
-"""Which engine runs, and why: each way in which numba can let us down ends in NumPy."""
+"""Which engine runs, and why: each way in which it can fail ends in the next slower one."""
+
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from kernels import cpu, fast, jit, reference
 from kernels import patchify as module
-from kernels import reference
 from kernels.dispatch import Choice, Engine, select
 from kernels.selftest import SelfTestError, self_test
 from kernels.tables import STORAGE, table
+from tests.kernels.conftest import needs_vectors
 
 TELL = """
 import numpy as np
-from kernels.dispatch import select
+from kernels.dispatch import Choice, select
 from kernels.selftest import self_test
-engine = select()
+engine = select(Choice.PORTABLE)
 self_test(engine.write_patches)
 print(engine.name)
 print(engine.reason)
@@ -38,6 +42,23 @@ NUMPY_SERVES = {
         "def broken(*_): raise c.errors.LoweringError('no such\\nmachine')\n"
         "c.Compiler.compile_extra = broken; c.CompilerBase.compile_extra = broken",
         "the kernel cannot be compiled: LoweringError: ",
+    ),
+}
+
+X86 = {"avx2": True, "fma": True, "f16c": True}
+# Triple, what numba compiles for, what the CPU has; then the words of the reason.
+OTHER_MACHINES = {
+    "another architecture": (
+        ("aarch64-unknown-linux-gnu", "+neon", {}),
+        "the vector kernels are for x86-64, this is aarch64",
+    ),
+    "an old CPU": (
+        ("x86_64-unknown-linux-gnu", "+avx2,+fma,+f16c", {"avx2": False, "fma": True}),
+        "the CPU lacks avx2, f16c",
+    ),
+    "a cache for all hosts, without them": (
+        ("x86_64-unknown-linux-gnu", "+sse2,+avx2,-fma", X86),
+        "NUMBA_CPU_FEATURES lacks +fma, +f16c",
     ),
 }
 
@@ -90,10 +111,65 @@ def patches(engine: Engine, dtype: str) -> bytes:
     return out.tobytes()
 
 
-def test_numba_is_chosen_where_it_passes_its_test():
+@needs_vectors
+def test_vectors_are_chosen_where_the_cpu_has_them_and_they_pass_their_test():
+    for choice in (Choice.AUTO, Choice.SIMD):
+        engine = select(choice)
+        assert engine.name == "simd"
+        assert engine.reason.startswith("AVX2 and FMA, compiled for this CPU, self-test passed")
+
+
+def test_an_operator_can_force_the_portable_kernel():
+    engine = select(Choice.PORTABLE)
+    assert engine.name == "portable"
+    assert engine.reason.startswith("chosen by configuration; compiled for this CPU, self-test")
+
+
+def cpu_of(triple: str, features: str, host: dict[str, bool]):
+    """What `cpu.py` asks, answered for another machine."""
+    codegen = SimpleNamespace(magic_tuple=lambda: (triple, "any", features))
+    target = SimpleNamespace(target_context=SimpleNamespace(codegen=lambda: codegen))
+    return target, SimpleNamespace(get_host_cpu_features=lambda: host)
+
+
+@pytest.mark.parametrize(("machine", "words"), OTHER_MACHINES.values(), ids=OTHER_MACHINES)
+@pytest.mark.parametrize("choice", [Choice.AUTO, Choice.SIMD])
+def test_without_the_instructions_the_portable_kernel_serves_and_says_why(
+    monkeypatch, choice, machine, words
+):
+    target, llvm = cpu_of(*machine)
+    monkeypatch.setattr(cpu, "cpu_target", target)
+    monkeypatch.setattr(cpu, "llvm", llvm)
+    monkeypatch.delitem(sys.modules, "kernels.simd", raising=False)
+    engine = select(choice)
+    assert engine.name == "portable"
+    assert engine.reason.startswith(f"no vector kernels: {words}; compiled for this CPU")
+    assert "kernels.simd" not in sys.modules
+    assert patches(engine, "float32") == patches(select(Choice.NUMPY), "float32")
+
+
+@needs_vectors
+@pytest.mark.parametrize("dtype", STORAGE)
+def test_wrong_vectors_fail_their_test_and_the_portable_kernel_serves(monkeypatch, dtype):
+    monkeypatch.setattr(fast, "vertical_first", lambda *_: False)  # as Pillow 12 did
     engine = select()
-    assert engine.name == "numba"
-    assert engine.reason.startswith("compiled for this CPU, self-test passed")
+    assert engine.name == "portable"
+    assert engine.reason.startswith("no vector kernels: self-test failed: ")
+    assert patches(engine, dtype) == patches(select(Choice.NUMPY), dtype)
+
+
+@needs_vectors
+def test_vectors_that_cannot_be_compiled_leave_the_portable_kernel(monkeypatch):
+    def broken(kernel, arguments):
+        if kernel is not module.patchify:
+            raise MemoryError("out of registers")
+        return specialise(kernel, arguments)
+
+    specialise = jit.specialise
+    monkeypatch.setattr(jit, "specialise", broken)
+    engine = select()
+    assert engine.name == "portable"
+    assert "no vector kernels: the kernel cannot be compiled: MemoryError: out of" in engine.reason
 
 
 def test_an_operator_can_force_numpy():
@@ -107,8 +183,9 @@ def test_forcing_numpy_does_not_load_numba(run_python):
 
 
 @pytest.mark.parametrize("dtype", STORAGE)
-def test_both_engines_write_the_same_bytes(dtype):
-    assert patches(select(), dtype) == patches(select(Choice.NUMPY), dtype)
+def test_all_engines_write_the_same_bytes(dtype):
+    wanted = patches(select(Choice.NUMPY), dtype)
+    assert {patches(select(choice), dtype) for choice in Choice} == {wanted}
 
 
 @pytest.mark.parametrize(("before", "reason"), NUMPY_SERVES.values(), ids=NUMPY_SERVES)
@@ -129,7 +206,7 @@ def test_with_the_jit_off_numpy_serves_and_says_why(run_python):
 )
 def test_when_the_cache_fails_the_kernel_serves_without_it(run_python, before, note):
     name, why = run_python(f"{before}\n{TELL}")
-    assert name == "numba"
+    assert name == "portable"
     assert why.endswith(note)
 
 
@@ -140,7 +217,7 @@ def test_where_no_folder_can_be_written_the_kernel_serves_uncached(run_python, t
         NUMBA_CACHE_DIR=str(tmp_path / "file" / "cache"),
         NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator",
     )
-    assert name == "numba"
+    assert name == "portable"
     assert why.endswith("not cached: numba finds no folder to write to, set NUMBA_CACHE_DIR")
 
 
@@ -151,8 +228,8 @@ def test_a_broken_kernel_fails_its_test_and_numpy_writes_the_same_bytes(
 ):
     wanted = patches(select(Choice.NUMPY), dtype)
     monkeypatch.setattr(module, "patchify", body)
-    monkeypatch.setattr(module, "specialise", lambda *_: True)
-    engine = select()
+    monkeypatch.setattr(jit, "specialise", lambda *_: True)
+    engine = select(Choice.PORTABLE)
     assert engine.name == "numpy"
     assert words in engine.reason
     assert engine.reason.startswith("self-test failed: ")

@@ -47,7 +47,7 @@ REFUSED = {
     "too few columns": (PIXELS, (20, 43), TABLE, OUT, "out covers"),
 }
 
-CHOICES = [Choice.AUTO, Choice.NUMPY]
+CHOICES = [Choice.SIMD, Choice.PORTABLE, Choice.NUMPY]
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
@@ -70,6 +70,34 @@ def test_an_engine_resizes_and_then_patchifies(choice, dtype, channels):
     select(choice).write_patches(pixels, (27, 20), values, got)
     reference.patchify(reference.resize(pixels, 27, 20), values, wanted)
     assert got.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 50])
+@pytest.mark.parametrize("size", [(90, 100), (31, 170), (201, 40)])
+def test_any_number_of_parts_write_what_one_would(choice, parts, size):
+    pixels = np.random.default_rng(4).integers(0, 256, (*size, 4), dtype=np.uint8)
+    got, wanted = (np.zeros((6, 7, 3, 14, 14), np.float32) for _ in range(2))
+    engine = select(choice)
+    engine.write_patches(pixels, (80, 90), TABLE, wanted)
+    work = engine.split(pixels, (80, 90), TABLE, got, parts)
+    assert 1 <= len(work) <= parts
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda part: part(), reversed(work)))
+    assert got.tobytes() == wanted.tobytes()
+
+
+def test_vector_kernels_are_split_as_often_as_asked_for_and_never_more_than_rows():
+    engine = select(Choice.SIMD)
+    if engine.name != "simd":
+        pytest.skip(engine.reason)
+    assert [len(engine.split(PIXELS, (20, 30), TABLE, OUT, n)) for n in (1, 2, 9)] == [1, 2, 2]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_no_parts_are_refused(choice):
+    with pytest.raises(ValueError, match="parts is 0"):
+        select(choice).split(PIXELS, (20, 30), TABLE, OUT, 0)
 
 
 @pytest.mark.parametrize("choice", CHOICES)

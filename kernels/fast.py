@@ -1,0 +1,168 @@
+"""The caller of the fast kernels: lays out buffers, and vouches for every address in them.
+
+Checked arrays come in (`engine.py` checked them), calls of `fused.write_rows`
+go out, one for each part. No pixel is touched here. What the fast kernels do
+not do, patches of fewer than eight pixels a side and tables of bytes that are
+not the bytes themselves, goes to the portable way.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.coefficients import Axis, plan_axis, vertical_first, window
+from kernels.cut import LANES, Kind
+from kernels.engine import Part, Split, read_only
+from kernels.fused import RGBX, Job
+from kernels.recipe import Recipe, choose
+from kernels.resample import VECTOR_BYTES
+from kernels.tables import Stored
+
+_LINE_BYTES = 64
+_NO_AXIS = Axis(np.zeros(1, np.int32), np.zeros((1, 1, 4), np.int16), 0)
+_TRIED = np.arange(256, dtype=np.uint8).repeat(RGBX).reshape(16, 16, RGBX)
+"""A patch of all bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fast:
+    """The compiled functions, and the way to take where they do not apply."""
+
+    weigh: Any
+    write_rows: Any
+    otherwise: Split = field(repr=False)
+
+    def split(
+        self,
+        pixels: NDArray[np.uint8],
+        resized: tuple[int, int],
+        table: NDArray[Stored],
+        out: NDArray[Stored],
+        parts: int,
+    ) -> tuple[Part, ...]:
+        """`engine.Split` by the fast kernels."""
+        recipe = _recipe(self, table.tobytes(), table.dtype)
+        if recipe is None or out.shape[3] < LANES:
+            return self.otherwise(pixels, resized, table, out, parts)
+        return self.split_by(recipe, pixels, resized, out, parts)
+
+    def split_by(
+        self,
+        recipe: Recipe,
+        pixels: NDArray[np.uint8],
+        resized: tuple[int, int],
+        out: NDArray[Stored],
+        parts: int,
+    ) -> tuple[Part, ...]:
+        """The same for a recipe; the parts share all but their scratch."""
+        rows, columns = (
+            plan_axis(self.weigh, before, after, LANES) if before != after else _NO_AXIS
+            for before, after in zip(pixels.shape[:2], resized, strict=True)
+        )
+        job, scratch_bytes = _lay_out(pixels, resized, recipe.kind, out, rows, columns)
+        arrays = (
+            pixels.reshape(-1),
+            rows.starts,
+            rows.factors.reshape(-1),
+            columns.starts,
+            columns.factors.reshape(-1),
+            recipe.table,
+            recipe.formula,
+        )
+        inputs = tuple(read_only(array) for array in arrays)
+        to = out.reshape(-1).view(np.uint8)
+
+        def write(first: int, stop: int) -> None:
+            self.write_rows(first, stop, job, *inputs, _aligned(scratch_bytes), to)
+
+        grid_h = out.shape[0]
+        parts = min(parts, grid_h)
+        edges = [grid_h * part // parts for part in range(parts + 1)]
+        return tuple(partial(write, *ends) for ends in pairwise(edges))
+
+
+@lru_cache(maxsize=64)
+def _recipe(fast: Fast, table: bytes, dtype: np.dtype[Stored]) -> Recipe | None:
+    """The recipe of a table, tried out by the kernel itself on all 768 values."""
+    values: NDArray[Stored] = np.frombuffer(table, dtype).reshape(256, 3)
+
+    def gives(recipe: Recipe) -> bool:
+        got = np.empty((1, 1, 3, 16, 16), dtype)
+        for part in fast.split_by(recipe, _TRIED, (16, 16), got, 1):
+            part()
+        return got.tobytes() == values.T.tobytes()
+
+    return choose(values, gives)
+
+
+def _lay_out(  # noqa: PLR0913, PLR0917 - all that decides the layout
+    pixels: NDArray[np.uint8],
+    resized: tuple[int, int],
+    kind: Kind,
+    out: NDArray[Stored],
+    rows: Axis,
+    columns: Axis,
+) -> tuple[Job, int]:
+    """The job, and the bytes of scratch that it needs.
+
+    All that `fused.py` adds up lies within: it reads `reach` pixels of a
+    source row or of a staged one, `columns` pixels of a ring row and of a band
+    row, and writes as much; see the sizes below.
+    """
+    height, width, channels = pixels.shape
+    out_height, out_width = resized
+    _, grid_w, _, patch, _ = out.shape
+    wide = -(-out_width // LANES) * LANES
+    reach = int(columns.starts[-1]) + window(columns.pairs) if columns.pairs else width
+    both = rows.pairs > 0 and columns.pairs > 0
+    horizontal_first = both and not vertical_first((height, width), resized)
+    band_stride = _whole_lines(max(wide, grid_w * patch) * RGBX)
+    ring_rows = 2 * rows.pairs + 2 if horizontal_first else 0
+    ring_stride = _whole_lines(wide * RGBX)
+    # A vector may be stored past the pixels of an expanded row.
+    staged_stride = _whole_lines(max(reach, width) * RGBX + VECTOR_BYTES)
+    ring = patch * band_stride
+    made = ring + ring_rows * ring_stride
+    staged = made + 2 * staged_stride
+    places = staged + 2 * staged_stride
+    job = Job(
+        height=height,
+        width=width,
+        channels=channels,
+        out_height=out_height,
+        out_width=out_width,
+        patch=patch,
+        grid_w=grid_w,
+        kind=int(kind),
+        row_pairs=rows.pairs,
+        column_pairs=columns.pairs,
+        columns=wide,
+        horizontal_first=int(horizontal_first),
+        reach=reach,
+        source_bytes=pixels.size,
+        band_stride=band_stride,
+        ring=ring,
+        ring_rows=ring_rows,
+        ring_stride=ring_stride,
+        made=made,
+        staged=staged,
+        staged_stride=staged_stride,
+        places=places,
+        patch_row_bytes=out[0].nbytes,
+    )
+    return job, places + 2 * 8 * rows.pairs
+
+
+def _whole_lines(size: int) -> int:
+    return -(-size // _LINE_BYTES) * _LINE_BYTES
+
+
+def _aligned(size: int) -> NDArray[np.uint8]:
+    """Scratch that begins with a cache line."""
+    raw = np.empty(size + _LINE_BYTES, np.uint8)
+    start = -raw.ctypes.data % _LINE_BYTES
+    return raw[start : start + size]
