@@ -57,7 +57,7 @@ def plan_axis(weigh: Any, before: int, after: int, multiple: int) -> Axis:
     room = 2 * math.ceil(2.0 * max(before / after, 1.0)) + 1
     starts = np.zeros(outputs, np.int32)
     weights = np.zeros((outputs, room + 1), np.int32)
-    pairs = (weigh(before, after, starts, weights) + 1) // 2
+    pairs = (weigh(before, after, starts, weights, np.empty(room)) + 1) // 2
     starts[after:] = starts[after - 1]
     whole = weights[:, : 2 * pairs].reshape(outputs, pairs, 2)
     factors = np.empty((outputs, pairs, 4), np.int16)
@@ -73,8 +73,17 @@ def window(pairs: int) -> int:
 
 
 @compiled
-def weigh(before: int, after: int, starts: NDArray[np.int32], weights: NDArray[np.int32]) -> int:
-    """Each output's first neighbour and the weights from there on; the most that one has."""
+def weigh(
+    before: int,
+    after: int,
+    starts: NDArray[np.int32],
+    weights: NDArray[np.int32],
+    exact: NDArray[np.float64],
+) -> int:
+    """Each output's first neighbour and the weights from there on; the most that one has.
+
+    `exact` is room for the weights of one.
+    """
     scale = before / after
     filter_scale = max(scale, 1.0)
     support = 2.0 * filter_scale
@@ -86,9 +95,10 @@ def weigh(before: int, after: int, starts: NDArray[np.int32], weights: NDArray[n
         count = min(int(center + support + 0.5), before) - first
         total = 0.0
         for t in range(count):
-            total += _bicubic((t + first - center + 0.5) * step)
+            exact[t] = _bicubic((t + first - center + 0.5) * step)
+            total += exact[t]
         for t in range(count):
-            weight = _bicubic((t + first - center + 0.5) * step)
+            weight = exact[t]
             if total != 0.0:
                 weight /= total
             half = -0.5 if weight < 0 else 0.5  # away from zero, as int() is towards it
@@ -114,5 +124,6 @@ ARGUMENTS = (
     types.int64,
     types.Array(types.int32, 1, "C"),
     types.Array(types.int32, 2, "C"),
+    types.Array(types.float64, 1, "C"),
 )
 """The signature of `weigh`."""

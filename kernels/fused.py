@@ -20,10 +20,14 @@ from numpy.typing import NDArray
 
 from kernels.cut import cut
 from kernels.jit import compiled, inlined
-from kernels.resample import VECTOR_BYTES, horizontal, vertical
+from kernels.normalise import Kind, normalise
+from kernels.resample import horizontal, vertical
 from kernels.simd import (
+    VECTOR_BYTES,
     address,
     broadcast,
+    broadcast_float,
+    fence,
     load,
     load_byte,
     load_halves,
@@ -36,6 +40,7 @@ from kernels.simd import (
 
 RGBX = 4
 _PAIR_BYTES = 8
+_BYTES = int(Kind.BYTES)
 
 
 class Job(NamedTuple):
@@ -69,6 +74,10 @@ class Job(NamedTuple):
     staged_stride: int
     places: int
     """The addresses of the rows that the vertical pass reads."""
+    bytes: int
+    """A row of patches as bytes, which values are then made of."""
+    streamed: int
+    """Values go past the caches."""
     patch_row_bytes: int
 
 
@@ -84,7 +93,8 @@ ARGUMENTS = (
     types.Array(types.int32, 1, "C", readonly=True),
     types.Array(types.int16, 1, "C", readonly=True),
     types.Array(types.int32, 1, "C", readonly=True),
-    types.Array(types.float32, 2, "C", readonly=True),
+    types.Array(types.int32, 1, "C", readonly=True),
+    types.Array(types.float32, 1, "C", readonly=True),
     types.Array(types.uint8, 1, "C"),
     types.Array(types.uint8, 1, "C"),
 )
@@ -102,6 +112,19 @@ class _Buffers(NamedTuple):
     scratch: int
 
 
+class Patch(NamedTuple):
+    """What makes values of a patch's bytes."""
+
+    table: int
+    """An address: (768,) int32"""
+    channels: int
+    """An address: (elements + LANES) int32, where in the table each place's channel begins"""
+    elements: int
+    scale: Any
+    """Vectors, of the formula"""
+    offset: Any
+
+
 @compiled
 def write_rows(
     first: int,
@@ -113,6 +136,7 @@ def write_rows(
     column_starts: NDArray[np.int32],
     column_factors: NDArray[np.int16],
     table: NDArray[np.int32],
+    channels: NDArray[np.int32],
     formula: NDArray[np.float32],
     scratch: NDArray[np.uint8],
     out: NDArray[np.uint8],
@@ -126,7 +150,14 @@ def write_rows(
         address(column_factors),
         address(scratch),
     )
-    band, values = at.scratch, address(table)
+    band = at.scratch
+    patch = Patch(
+        address(table),
+        address(channels),
+        3 * job.patch * job.patch,
+        broadcast_float(formula[0]),
+        broadcast_float(formula[1]),
+    )
     _clear(band, job.patch * job.band_stride)
     resized = job.row_pairs + job.column_pairs > 0
     # Whole patches of a picture that is not resized are cut where they lie.
@@ -135,25 +166,43 @@ def write_rows(
     for gy in range(first, stop):
         top = gy * job.patch
         rows = max(min(job.patch, job.out_height - top), 0)
-        to = address(out) + gy * job.patch_row_bytes
         direct = whole if rows == job.patch else 0
-        if direct > 0:
-            start = at.source + top * job.width * RGBX
-            cut(job.kind, job.patch, start, job.width * RGBX, direct, values, formula, to)
-        if resized:
-            if job.horizontal_first:
-                made = _through_the_ring(job, at, top, rows, made)
-            else:
-                _row_by_row(job, at, top, rows)
-        else:
+        if not resized:
             _copy_rows(job, at, top, rows, direct * job.patch)
+        elif job.horizontal_first:
+            made = _through_the_ring(job, at, top, rows, made)
+        else:
+            _row_by_row(job, at, top, rows)
         if rows < job.patch:
             _clear(band + rows * job.band_stride, (job.patch - rows) * job.band_stride)
-        if direct < job.grid_w:
-            rest = job.grid_w - direct
-            start = band + direct * job.patch * RGBX
-            to += job.patch_row_bytes // job.grid_w * direct
-            cut(job.kind, job.patch, start, job.band_stride, rest, values, formula, to)
+        _write_row(job, at, patch, top, direct, address(out) + gy * job.patch_row_bytes)
+    fence()
+
+
+@inlined
+def _write_row(job: Any, at: Any, patch: Any, top: int, direct: int, to: int) -> None:
+    """A row of patches: the first `direct` from the source, the others from the band.
+
+    Values are made one group behind the bytes: when bytes are loaded that
+    were just stored in pieces of other sizes, the CPU waits for the stores.
+    """
+    direct_patches = at.source + top * job.width * RGBX
+    total = job.grid_w * patch.elements
+    in_place = job.kind == _BYTES and not job.streamed
+    bytes_at = to if in_place else at.scratch + job.bytes
+    done = ready = 0
+    for n in range(job.grid_w):
+        if n < direct:
+            start, stride = direct_patches, job.width * RGBX
+        else:
+            start, stride = at.scratch, job.band_stride
+        start += n * job.patch * RGBX
+        cut(job.patch, start, stride, 1, bytes_at + n * patch.elements)
+        if not in_place:
+            done = normalise(job.kind, job.streamed, bytes_at, done, ready, total, patch, to)
+            ready += patch.elements
+    if not in_place:
+        normalise(job.kind, job.streamed, bytes_at, done, ready, total, patch, to)
 
 
 @inlined

@@ -4,10 +4,16 @@ A function's body comes in, numba's dispatcher goes out. Importing this module
 imports numba, which may fail; it compiles nothing.
 """
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba import njit
+
+_SOURCES = hashlib.sha256(
+    b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+).hexdigest()
 
 
 def compiled(body: Callable[..., Any]) -> Any:
@@ -16,9 +22,22 @@ def compiled(body: Callable[..., Any]) -> Any:
     Division follows NumPy (no ZeroDivisionError), which leaves no raise in a loop.
     """
     try:
-        return njit(nogil=True, cache=True, error_model="numpy")(body)
+        kernel = njit(nogil=True, cache=True, error_model="numpy")(body)
     except RuntimeError:  # numba's "no locator available": a read-only installation
         return uncached(body)
+    _stamp(kernel)
+    return kernel
+
+
+def _stamp(kernel: Any) -> None:
+    """Have the cache miss when any source here changes.
+
+    numba looks at the file that the function is in. Ours are inlined from
+    several: without this a change of `simd.py` would not be compiled.
+    """
+    file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if file is not None:
+        file._source_stamp = (file._source_stamp, _SOURCES)
 
 
 def uncached(body: Callable[..., Any]) -> Any:

@@ -22,6 +22,7 @@ from typing import Any
 from kernels.coefficients import PRECISION_BITS
 from kernels.jit import called, inlined
 from kernels.simd import (
+    VECTOR_BYTES,
     add,
     add_products,
     broadcast,
@@ -46,7 +47,6 @@ from kernels.simd import (
 OUTPUTS = 4
 """The horizontal pass makes so many pixels at once."""
 
-VECTOR_BYTES = 32
 PIXEL_BYTES = 4
 _PAIR_BYTES = 8
 """Of `Axis.factors`: two int16 of the high parts, two of the low ones."""

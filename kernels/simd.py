@@ -28,8 +28,11 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
+VECTOR_BYTES = 32
+
 _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 _I8X32, _I16X16, _I32X8 = ir.VectorType(_I8, 32), ir.VectorType(_I16, 16), ir.VectorType(_I32, 8)
+_I16X8 = ir.VectorType(_I16, 8)
 _I32X4, _I64X4 = ir.VectorType(_I32, 4), ir.VectorType(_I64, 4)
 _F32X8 = ir.VectorType(ir.FloatType(), 8)
 
@@ -58,7 +61,7 @@ def _operation(result: Any, *operands: Any) -> Callable[[Callable[..., Any]], An
     def declare(lower: Callable[..., Any]) -> Any:
         def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
             value = lower(builder, *values)
-            return context.get_dummy_value() if value is None else value
+            return context.get_dummy_value() if result is types.none else value
 
         @wraps(lower)
         def typed(_context: Any, *_arguments: Any) -> Any:
@@ -116,16 +119,28 @@ def load_byte(builder: Any, at: Any) -> Any:
     return builder.zext(_load(builder, at, _I8), _I64)
 
 
+@_operation(i32x8, _intp)
+def load_eight_bytes(builder: Any, at: Any) -> Any:
+    """8 bytes, each as an int32 of 0 to 255 (vpmovzxbd)."""
+    return builder.zext(_load(builder, at, ir.VectorType(_I8, 8)), _I32X8)
+
+
 @_operation(types.none, _intp, i32x8)
 def store(builder: Any, at: Any, vector: Any) -> None:
     """32 bytes (vmovdqu)."""
     _store(builder, at, vector)
 
 
-@_operation(types.none, _intp, f32x8)
-def store_floats(builder: Any, at: Any, vector: Any) -> None:
-    """32 bytes (vmovups)."""
-    _store(builder, at, vector)
+@_operation(types.none, _intp, i32x8)
+def stream(builder: Any, at: Any, vector: Any) -> None:
+    """32 bytes to an address that 32 divides, past the caches (vmovntdq). See `fence`."""
+    _stream(builder, at, vector, VECTOR_BYTES)
+
+
+@_operation(types.none)
+def fence(builder: Any) -> None:
+    """Before other threads may know: what was streamed is in memory (sfence)."""
+    _call(builder, "llvm.x86.sse.sfence", ir.VoidType(), ())
 
 
 @_operation(types.none, _intp, _intp, i32x8)
@@ -146,7 +161,13 @@ def store_three_quarters(builder: Any, first: Any, second: Any, third: Any, vect
 @_operation(types.none, _intp, i32x8)
 def store_low_halves_of_lanes(builder: Any, at: Any, vector: Any) -> None:
     """The low 16 bits of each int32: 16 bytes. Lanes hold 0 to 65535 (vpackusdw, vpermq)."""
-    _store(builder, at, builder.trunc(vector, ir.VectorType(_I16, 8)))
+    _store(builder, at, builder.trunc(vector, _I16X8))
+
+
+@_operation(types.none, _intp, i32x8)
+def stream_low_halves_of_lanes(builder: Any, at: Any, vector: Any) -> None:
+    """The same to an address that 16 divides, past the caches."""
+    _stream(builder, at, builder.trunc(vector, _I16X8), 16)
 
 
 @_operation(types.none, _intp, _intp)
@@ -263,19 +284,6 @@ second_pair = _pair_of_pixels(2)
 """Pixels 2 and 3 of each half's four."""
 
 
-def _channel(c: int) -> Any:
-    @_operation(i32x8, i32x8)
-    def channel(builder: Any, pixels: Any) -> Any:
-        """One channel of eight RGBX pixels, each as int32 (vpshufb, or vpsrld and vpand)."""
-        places = (p for pixel in range(8) for p in (4 * pixel + c, _ZERO, _ZERO, _ZERO))
-        return _bytes(builder, pixels, _zero(_I32X8), places)
-
-    return channel
-
-
-red, green, blue = (_channel(c) for c in range(3))
-
-
 @_operation(i32x8, i32x8)
 def planar(builder: Any, pixels: Any) -> Any:
     """Eight RGBX pixels as R0…R7 G0…G7 | B0…B7 X0…X7 (vpshufb, vpermd)."""
@@ -304,6 +312,18 @@ def broadcast_float(builder: Any, value: Any) -> Any:
 
 
 @_operation(f32x8, i32x8)
+def as_floats(builder: Any, vector: Any) -> Any:
+    """The same bits as float32 (no instruction)."""
+    return builder.bitcast(vector, _F32X8)
+
+
+@_operation(i32x8, f32x8)
+def as_integers(builder: Any, vector: Any) -> Any:
+    """The same bits as int32 (no instruction)."""
+    return builder.bitcast(vector, _I32X8)
+
+
+@_operation(f32x8, i32x8)
 def to_floats(builder: Any, vector: Any) -> Any:
     """Each int32 lane as float32 (vcvtdq2ps)."""
     return builder.sitofp(vector, _F32X8)
@@ -321,13 +341,13 @@ def multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
     return _call(builder, "llvm.fma.v8f32", _F32X8, (a, b, c))
 
 
-@_operation(types.none, _intp, f32x8)
-def store_as_float16(builder: Any, at: Any, vector: Any) -> None:
-    """Each lane to float16, ties to even: 16 bytes (vcvtps2ph)."""
+@_operation(i32x8, f32x8)
+def to_float16(builder: Any, vector: Any) -> Any:
+    """Each lane to float16, ties to even, its bits in an int32 (vcvtps2ph)."""
     ties_to_even = _I32(0)
-    halves = ir.VectorType(_I16, 8)
     name = "llvm.x86.vcvtps2ph.256"
-    _store(builder, at, _call(builder, name, halves, (vector, ties_to_even)))
+    halves = _call(builder, name, _I16X8, (vector, ties_to_even))
+    return builder.zext(halves, _I32X8)
 
 
 @_operation(i32x8, f32x8)
@@ -357,6 +377,11 @@ def _load(builder: Any, at: Any, llvm_type: Any) -> Any:
 
 def _store(builder: Any, at: Any, value: Any) -> None:
     builder.store(value, builder.inttoptr(at, ir.PointerType()), align=1)
+
+
+def _stream(builder: Any, at: Any, value: Any, alignment: int) -> None:
+    made = builder.store(value, builder.inttoptr(at, ir.PointerType()), align=alignment)
+    made.set_metadata("nontemporal", builder.module.add_metadata([_I32(1)]))
 
 
 def _constant(element: Any, values: Iterable[int]) -> Any:

@@ -25,6 +25,8 @@ class Case:
     resized: tuple[int, int]
     values: np.ndarray
     shape: tuple[int, ...]
+    shift: int = 0
+    """`out` begins so many elements after an aligned address."""
 
     def wanted(self) -> bytes:
         out = np.empty(self.shape, self.values.dtype)
@@ -34,8 +36,10 @@ class Case:
 
     def junk(self) -> np.ndarray:
         """An `out` in which what is left unwritten shows."""
-        size = int(np.prod(self.shape)) * self.values.dtype.itemsize
-        return np.full(size, 0xA5, np.uint8).view(self.values.dtype).reshape(self.shape)
+        itemsize = self.values.dtype.itemsize
+        before = self.shift * itemsize
+        raw = np.full(before + int(np.prod(self.shape)) * itemsize, 0xA5, np.uint8)
+        return raw[before:].view(self.values.dtype).reshape(self.shape)
 
     def __str__(self) -> str:
         return f"{self.pixels.shape} to {self.resized} in {self.values.dtype} {self.shape}"
@@ -62,7 +66,7 @@ def random_case(rng: np.random.Generator) -> Case:
     dtype = str(rng.choice(list(STORAGE)))
     values = table(dtype, *NORMALISATIONS[rng.integers(len(NORMALISATIONS))])
     pixels = _noise(rng, (height, width, int(rng.integers(3, 5))))
-    return Case(pixels, resized, values, (*grid, 3, patch, patch))
+    return Case(pixels, resized, values, (*grid, 3, patch, patch), int(rng.integers(32)))
 
 
 def _size(rng: np.random.Generator) -> tuple[int, int]:

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernels import fast
 from kernels.dispatch import Choice, Engine, select
+from kernels.normalise import Kind
 from kernels.tables import STORAGE, table
 from tests.kernels.cases import NORMALISATIONS, Case, random_case
 from tests.kernels.conftest import needs_vectors
@@ -70,11 +72,19 @@ def test_random_cases_of_every_kind(engine):
     assert min(kinds.values()) >= 20
 
 
-def test_nothing_outside_its_buffers_is_touched():
+def test_random_cases_past_the_caches(engine, monkeypatch):
+    monkeypatch.setattr(fast, "_STREAMED_BYTES", 0)
+    for seed in range(3000, 3150):
+        case = random_case(np.random.default_rng(seed))
+        assert checked(engine, case, 1 + seed % 4), f"seed {seed}, {case}"
+
+
+@pytest.mark.parametrize("streamed", [[], ["--streamed"]], ids=["stored", "streamed"])
+def test_nothing_outside_its_buffers_is_touched(streamed):
     # In a process of its own, as a touch would end it.
     command = ["-m", "tests.kernels.verify", "--cases", "300", "--seed", "1000", "--guarded"]
     done = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, *command, *streamed], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("simd engine")
@@ -99,6 +109,31 @@ def test_a_formula_is_used_only_where_it_gives_the_table(engine, dtype):
         out = np.zeros((1, 1, 3, 16, 16), values.dtype)
         engine.write_patches(pixels, (16, 16), values, out)
         assert out.tobytes() == np.ascontiguousarray(values.T).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [
+        ("float32", Kind.FLOAT32),
+        ("float16", Kind.FLOAT16),
+        ("bfloat16", Kind.BFLOAT16),
+        ("uint8", Kind.BYTES),
+    ],
+)
+@pytest.mark.parametrize("patch", [8, 14, 16, 64])
+def test_a_mean_and_std_of_one_half_has_a_formula(engine, dtype, kind, patch):
+    values = table(dtype, *NORMALISATIONS[0])
+    recipe = fast._recipe(engine._split.__self__, values.tobytes(), values.dtype, patch)
+    assert recipe.kind == kind
+
+
+@pytest.mark.parametrize("patch", [1, 7, 8, 13, 14, 16, 32, 64, 65, 100])
+def test_patches_of_any_size(engine, patch):
+    pixels = np.random.default_rng(6).integers(0, 256, (131, 117, 4), dtype=np.uint8)
+    grid = (-(-130 // patch), -(-100 // patch) + 1)
+    for dtype in STORAGE:
+        values = table(dtype, *NORMALISATIONS[1])
+        assert checked(engine, Case(pixels, (130, 100), values, (*grid, 3, patch, patch)), 2)
 
 
 @pytest.mark.parametrize("oddity", [np.nan, np.inf, -np.inf, 3e38])

@@ -25,6 +25,11 @@ TIES = np.array(
 # An expression of operands a, b, c in memory at p, q, r, and a place `to`; what lies there then.
 # `f` stands for vectors of floats.
 OPERATIONS = {
+    "load_eight_bytes": (
+        "store(to, load_eight_bytes(p + 3))",
+        (P,),
+        P[3:11].astype(np.int32),
+    ),
     "load, store": ("store(to, load(p))", (A,), A),
     "load_halves": ("store(to, load_halves(p + 16, q))", (A, B), np.r_[A[4:], B[:4]]),
     "store_halves": ("store_halves(to + 16, to, load(p))", (A,), np.r_[A[4:], A[:4]]),
@@ -96,9 +101,6 @@ OPERATIONS = {
         (P,),
         P.reshape(2, 4, 4)[:, 2:].transpose(0, 2, 1).astype(np.int16),
     ),
-    "red": ("store(to, red(load(p)))", (P,), P[0::4].astype(np.int32)),
-    "green": ("store(to, green(load(p)))", (P,), P[1::4].astype(np.int32)),
-    "blue": ("store(to, blue(load(p)))", (P,), P[2::4].astype(np.int32)),
     "planar": ("store(to, planar(load(p)))", (P,), P.reshape(8, 4).T),
     "rgb_to_rgbx": (
         "store(to, rgb_to_rgbx(load(p)))",
@@ -106,28 +108,29 @@ OPERATIONS = {
         np.pad(P.reshape(2, 16)[:, :12].reshape(8, 3), ((0, 0), (0, 1))),
     ),
     "broadcast_float": (
-        "store_floats(to, broadcast_float(float32(0.1)))",
+        "store(to, as_integers(broadcast_float(float32(0.1))))",
         (),
         np.full(8, 0.1, "f4"),
     ),
-    "to_floats": ("store_floats(to, to_floats(load(p)))", (A,), A.astype(np.float32)),
+    "to_floats": ("store(to, as_integers(to_floats(load(p))))", (A,), A.astype(np.float32)),
     "multiply": (
-        "store_floats(to, multiply(to_floats(load(p)), to_floats(load(q))))",
+        "store(to, as_integers(multiply(to_floats(load(p)), to_floats(load(q)))))",
         (A, B),
         A.astype(np.float32) * B.astype(np.float32),
     ),
     "multiply_add": (
         "a, b, c = to_floats(load(p)), to_floats(load(q)), to_floats(load(r))\n"
-        "    store_floats(to, multiply_add(a, b, c))",
+        "    store(to, as_integers(multiply_add(a, b, c)))",
         (A >> 8, B >> 8, C >> 8),  # exact as floats, their products are not
         ((A >> 8).astype(np.int64) * (B >> 8) + (C >> 8)).astype(np.float32),
     ),
-    "store_as_float16": (
-        "store_as_float16(to, multiply(to_floats(load(p)), broadcast_float(float32(2**-16))))",
+    "to_float16": (
+        "store(to, to_float16(multiply(to_floats(load(p)), broadcast_float(float32(2**-16)))))",
         (A >> 4,),
-        np.r_[
-            ((A >> 4).astype(np.float32) * np.float32(2**-16)).astype(np.float16), [0] * 8
-        ].astype("f2"),
+        ((A >> 4).astype(np.float32) * np.float32(2**-16))
+        .astype(np.float16)
+        .view(np.uint16)
+        .astype(np.int32),
     ),
     "look_up": (
         "store(to, look_up(p, load(q)))",
@@ -146,9 +149,19 @@ def test_an_operation_does_what_its_docstring_says(expression, operands, wanted)
     assert got.tobytes() == wanted.tobytes()
 
 
-def test_bfloat16_is_rounded_to_nearest_and_ties_to_even():
-    from kernels.simd import store, to_bfloat16  # noqa: F401, PLC0415
+@pytest.mark.parametrize("name", ["stream", "stream_low_halves_of_lanes"])
+def test_streaming_stores_what_storing_does(name):
+    got = np.zeros(96, np.uint8)
+    to = -got.ctypes.data % 32
+    expression = f"{name}(to, load(p))\n    fence()"
+    _compiled(expression)(*[A.ctypes.data] * 3, got.ctypes.data + to)
+    wanted = A if name == "stream" else A.astype(np.uint16)
+    assert got[to : to + wanted.nbytes].tobytes() == wanted.tobytes()
+    assert not got[:to].any()
+    assert not got[to + wanted.nbytes :].any()
 
+
+def test_bfloat16_is_rounded_to_nearest_and_ties_to_even():
     bits = TIES.view(np.uint32).astype(np.int64)
     lower = bits >> 16
     beyond, even = bits & 0xFFFF, lower % 2 == 0
@@ -163,17 +176,9 @@ def test_bfloat16_is_rounded_to_nearest_and_ties_to_even():
 def _compiled(expression: str) -> Callable[[int, int, int, int], None]:
     """The expression as a compiled function of four addresses."""
     from numba import float32, njit  # noqa: PLC0415 - only where there are vectors
-    from numba.extending import intrinsic  # noqa: PLC0415
 
     from kernels import simd  # noqa: PLC0415
 
-    @intrinsic
-    def as_floats(_context, _vector):
-        def generate(_context, builder, _signature, values):
-            return builder.bitcast(values[0], simd._F32X8)
-
-        return simd.f32x8(simd.i32x8), generate
-
-    scope = vars(simd) | {"float32": float32, "as_floats": as_floats}
+    scope = vars(simd) | {"float32": float32}
     exec(f"def operation(p, q, r, to):\n    {expression}\n", scope)  # noqa: S102
     return njit(scope["operation"])

@@ -3,7 +3,8 @@
     python -m tests.kernels.verify --cases 20000 --guarded
 
 With --guarded every buffer, the kernels' own among them, lies between two
-pages that may not be touched. Prints how many cases of which kind were equal,
+pages that may not be touched; with --streamed all answers are written as large
+ones are. Prints how many cases of which kind were equal,
 or the first one that was not, and fails.
 """
 
@@ -29,11 +30,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--guarded", action="store_true")
+    parser.add_argument("--streamed", action="store_true")
     parser.add_argument("--kernel", type=Choice, default=Choice.AUTO)
     options = parser.parse_args()
     faulthandler.enable()
     engine = select(options.kernel)
     print(f"{engine.name} engine: {engine.reason}", flush=True)
+    if options.streamed:
+        stream_all()
     if options.guarded:
         guard_scratch()
     check = checked_between_guards if options.guarded else checked
@@ -83,6 +87,13 @@ def checked_between_guards(engine: Engine, case: Case, parts: int) -> bool:
         if out.tobytes() != wanted:
             return False
     return True
+
+
+def stream_all() -> None:
+    """Have answers of all sizes go past the caches, not the large ones alone."""
+    from kernels import fast  # noqa: PLC0415 - only where numba works
+
+    fast._STREAMED_BYTES = 0
 
 
 def guard_scratch() -> None:
