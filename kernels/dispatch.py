@@ -21,7 +21,7 @@ __all__ = ["Choice", "Compiled", "Engine", "ignore", "select"]
 
 
 class Choice(StrEnum):
-    """What an operator may ask for. AUTO is SIMD, and does not mention what it falls back from."""
+    """What an operator may ask for. AUTO is the fastest that works here, which SIMD is as well."""
 
     AUTO = "auto"
     SIMD = "simd"

@@ -9,11 +9,11 @@ does two neighbours at once:
     sum(p * k) + 2**21 = (sum(p * high) + 2**13) * 256 + sum(p * low)
 
 Every value stays below 2**31: the weights of one sample add up to 2**22, and
-their absolute values to less than 1.3 times that. Only sum(p * low) may wrap
-when neighbours go into the millions, and then wraps back as the two are added.
+their absolute values to less than 1.3 times that. Only sum(p * low) may wrap,
+with more than 65,000 neighbours, and then wraps back as the two are added.
 
 These functions take addresses and check nothing; each says which bytes it
-touches. `fused.py` owns the buffers and does the sums.
+touches. `fused.py` knows the buffers.
 """
 # ruff: noqa: PLR0913, PLR0917 - kernels take addresses and integers, one by one
 

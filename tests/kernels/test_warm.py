@@ -1,13 +1,16 @@
 """Warming compiles once: a second process, or a second call, finds everything ready."""
 
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from kernels import patchify
 from kernels.dispatch import Choice
 from kernels.warm import warm
 from tests.kernels.conftest import needs_vectors
 
+ROOT = Path(__file__).parents[2]
 LINE = re.compile(
     r"(uint8 patchify|uint16 patchify|float32 patchify|weights|fused) kernel: "
     r"(compiled|from cache) in \d+\.\d\d s"
@@ -32,6 +35,20 @@ for kernel in (patchify.patchify, coefficients.weigh, fused.write_rows):
     print(len(kernel.signatures), sum(kernel.stats.cache_hits.values()),
           sum(kernel.stats.cache_misses.values()))
 """
+
+
+def test_a_change_of_any_source_is_compiled_anew(run_python, tmp_path):
+    shutil.copytree(ROOT / "kernels", tmp_path / "copy" / "kernels")
+    script = (
+        "from kernels.dispatch import Choice\nfrom kernels.warm import warm\n"
+        "report = warm(Choice.PORTABLE, print)\nprint(report.compiled, report.from_cache)"
+    )
+    place = str(tmp_path / "copy")
+    assert run_python(script, PYTHONPATH=place)[-1] == "3 0"
+    assert run_python(script, PYTHONPATH=place)[-1] == "0 3"
+    with (tmp_path / "copy" / "kernels" / "simd.py").open("a") as simd:
+        simd.write("# one more line\n")
+    assert run_python(script, PYTHONPATH=place)[-1] == "3 0"
 
 
 @needs_vectors
