@@ -7,10 +7,9 @@ the patch is read or written.
 """
 
 from kernels.jit import called, inlined
+from kernels.job import RGBX
+from kernels.llvm import LANES
 from kernels.simd import load, planar, store_three_quarters
-
-LANES = 8
-PIXEL_BYTES = 4
 
 
 @called
@@ -30,12 +29,12 @@ def cut(patch: int, pixels: int, stride: int, count: int, to: int) -> None:
 def _cut(patch: int, pixels: int, stride: int, count: int, to: int) -> None:
     plane = patch * patch
     for n in range(count):
-        row = pixels + n * patch * PIXEL_BYTES
+        row = pixels + n * patch * RGBX
         at = to + n * 3 * plane
         for _ in range(patch):
             for i in range(0, patch, LANES):
                 x = min(i, patch - LANES)
-                eight = planar(load(row + x * PIXEL_BYTES))
+                eight = planar(load(row + x * RGBX))
                 store_three_quarters(at + x, at + plane + x, at + 2 * plane + x, eight)
             row += stride
             at += patch

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.coefficients import Axis, plan_axis, vertical_first, window
-from kernels.cut import LANES
 from kernels.engine import Part, Split, read_only
-from kernels.fused import RGBX, Job
+from kernels.job import RGBX, Job
+from kernels.llvm import LANES, VECTOR_BYTES
 from kernels.normalise import Kind
 from kernels.recipe import Recipe, choose
-from kernels.simd import VECTOR_BYTES
 from kernels.tables import Stored
 
 _LINE_BYTES = 64
@@ -132,7 +131,7 @@ def _lay_out(  # noqa: PLR0913, PLR0917 - all that decides the layout
 ) -> tuple[Job, int]:
     """The job, and the bytes of scratch that it needs.
 
-    All that `fused.py` adds up lies within: it reads `reach` pixels of a
+    All that `fused.py` and `rows.py` add up lies within: it reads `reach` pixels of a
     source row or of a staged one, `columns` pixels of a ring row and of a band
     row, and writes as much; see the sizes below.
     """

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from kernels.jit import called, inlined
+from kernels.llvm import LANES, VECTOR_BYTES
 from kernels.simd import (
-    VECTOR_BYTES,
     add,
     as_integers,
     broadcast_float,
@@ -34,8 +34,6 @@ from kernels.simd import (
     to_float16,
     to_floats,
 )
-
-LANES = 8
 
 
 class Kind(IntEnum):
@@ -69,7 +67,7 @@ def normalise(
     `values` and `out` are the addresses of byte and value number 0. Whole
     vectors are made: some bytes before `end` may be left for the next call,
     but none when `end` is `total`, which is LANES or more. `patch` is a
-    `fused.Patch`. With `streamed` the values go past the caches.
+    `job.Patch`. With `streamed` the values go past the caches.
     """
     if kind == _FLOAT32:
         return _normalise(_FLOAT32, streamed, values, begin, end, total, patch, out)

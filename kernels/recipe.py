@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.normalise import LANES, Kind
+from kernels.llvm import LANES
+from kernels.normalise import Kind
 from kernels.tables import Stored
 
 

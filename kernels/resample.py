@@ -13,7 +13,7 @@ their absolute values to less than 1.3 times that. Only sum(p * low) may wrap,
 with more than 65,000 neighbours, and then wraps back as the two are added.
 
 These functions take addresses and check nothing; each says which bytes it
-touches. `fused.py` knows the buffers.
+touches. `rows.py` knows the buffers.
 """
 # ruff: noqa: PLR0913, PLR0917 - kernels take addresses and integers, one by one
 
@@ -21,8 +21,9 @@ from typing import Any
 
 from kernels.coefficients import PRECISION_BITS
 from kernels.jit import called, inlined
+from kernels.job import PAIR_BYTES, RGBX
+from kernels.llvm import VECTOR_BYTES
 from kernels.simd import (
-    VECTOR_BYTES,
     add,
     add_products,
     broadcast,
@@ -47,9 +48,6 @@ from kernels.simd import (
 OUTPUTS = 4
 """The horizontal pass makes so many pixels at once."""
 
-PIXEL_BYTES = 4
-_PAIR_BYTES = 8
-"""Of `Axis.factors`: two int16 of the high parts, two of the low ones."""
 _LOW = 4
 _HALF = 1 << (PRECISION_BITS - 9)
 """A half, as it is before the high parts are shifted."""
@@ -97,7 +95,7 @@ def _rows(
     out_a: int,
     out_b: int,
 ) -> None:
-    step = _PAIR_BYTES * pairs
+    step = PAIR_BYTES * pairs
     for x in range(0, outputs, OUTPUTS):
         at = factors + x * step
         s = starts + x * 4
@@ -106,27 +104,27 @@ def _rows(
         pixel_2 = _pixel(pairs, row_a, row_b, load_int32(s + 8), at + 2 * step)
         pixel_3 = _pixel(pairs, row_a, row_b, load_int32(s + 12), at + 3 * step)
         packed = pack_to_uint8(pack_to_int16(pixel_0, pixel_1), pack_to_int16(pixel_2, pixel_3))
-        store_halves(out_a + x * PIXEL_BYTES, out_b + x * PIXEL_BYTES, packed)
+        store_halves(out_a + x * RGBX, out_b + x * RGBX, packed)
 
 
 @inlined
 def _pixel(pairs: int, row_a: int, row_b: int, start: int, factors: int) -> Any:
     """[four channels of row a | four channels of row b] of one pixel, not yet clipped."""
-    a = row_a + start * PIXEL_BYTES
-    b = row_b + start * PIXEL_BYTES
+    a = row_a + start * RGBX
+    b = row_b + start * RGBX
     high = broadcast(_HALF)
     low = broadcast(0)
     for pair in range(0, pairs - 1, 2):
-        four = load_halves(a + pair * _PAIR_BYTES, b + pair * _PAIR_BYTES)
-        k = factors + pair * _PAIR_BYTES
+        four = load_halves(a + pair * PAIR_BYTES, b + pair * PAIR_BYTES)
+        k = factors + pair * PAIR_BYTES
         pixels = first_pair(four)
         high = add_products(high, pixels, broadcast(load_int32(k)))
         low = add_products(low, pixels, broadcast(load_int32(k + _LOW)))
         pixels = second_pair(four)
-        high = add_products(high, pixels, broadcast(load_int32(k + _PAIR_BYTES)))
-        low = add_products(low, pixels, broadcast(load_int32(k + _PAIR_BYTES + _LOW)))
+        high = add_products(high, pixels, broadcast(load_int32(k + PAIR_BYTES)))
+        low = add_products(low, pixels, broadcast(load_int32(k + PAIR_BYTES + _LOW)))
     if pairs & 1:
-        last = (pairs - 1) * _PAIR_BYTES
+        last = (pairs - 1) * PAIR_BYTES
         pixels = first_pair(load_halves(a + last, b + last))
         high = add_products(high, pixels, broadcast(load_int32(factors + last)))
         low = add_products(low, pixels, broadcast(load_int32(factors + last + _LOW)))
@@ -176,8 +174,8 @@ def _bytes(pairs: int, rows: int, x: int, factors: int) -> Any:
     for pair in range(pairs):
         above = load(load_int64(rows + 16 * pair) + x)
         below = load(load_int64(rows + 16 * pair + 8) + x)
-        high = broadcast(load_int32(factors + pair * _PAIR_BYTES))
-        low = broadcast(load_int32(factors + pair * _PAIR_BYTES + _LOW))
+        high = broadcast(load_int32(factors + pair * PAIR_BYTES))
+        low = broadcast(load_int32(factors + pair * PAIR_BYTES + _LOW))
         both = interleave_low(above, below)
         pixels = interleave_low(both, zero)
         high_0, low_0 = add_products(high_0, pixels, high), add_products(low_0, pixels, low)
@@ -199,7 +197,7 @@ def _byte(pairs: int, rows: int, x: int, factors: int) -> int:
     """One byte, without vectors: for rows that are shorter than one."""
     total = _HALF << 8
     for pair in range(pairs):
-        k = factors + pair * _PAIR_BYTES
+        k = factors + pair * PAIR_BYTES
         high, low = load_int32(k), load_int32(k + _LOW)
         above = load_byte(load_int64(rows + 16 * pair) + x)
         below = load_byte(load_int64(rows + 16 * pair + 8) + x)
