@@ -12,7 +12,9 @@ from fastapi_offline import FastAPIOffline
 
 from kernels.dispatch import Choice
 from kernels.warm import warm
+from service.buffers import Buffers
 from service.codec import decode
+from service.frames import Press
 from service.http import problems, routes
 from service.http.boundary import Boundary
 from service.http.state import State
@@ -54,7 +56,6 @@ def create_app(settings: Settings) -> FastAPI:
         title="patchmill",
         summary="Pictures in, patch tensors out.",
         version=version("patchmill"),
-        root_path=settings.root_path,
         redirect_slashes=False,
         lifespan=lifespan,
     )
@@ -74,8 +75,7 @@ async def _make_ready(state: State, settings: Settings) -> None:
     state.tools = Tools(
         limits=state.limits,
         profiles=state.profiles,
-        engine=engine,
-        sixteen_bit=settings.sixteen_bit,
+        press=Press(engine, Buffers(settings.keep_bytes), state.executor, settings.sixteen_bit),
         versions=decode.versions(),
     )
     log.info("ready, with %d threads", state.executor.threads)

@@ -9,12 +9,14 @@ number of threads may decode at once.
 
 import struct
 import zlib
+from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageCms
 
-from service.codec import pillow
+from service.buffers import Buffers
+from service.codec import arrow, pillow, turbo
 from service.codec.damage import ends_early
 from service.errors import CorruptImage, TruncatedImage, UnsupportedSampleFormat
 from service.types import Background, Buffer, Drop, Format, Header, Pixels, SixteenBit, Size
@@ -22,7 +24,6 @@ from service.types import Background, Buffer, Drop, Format, Header, Pixels, Sixt
 CLIPPED = "clipped_16_bit"
 SCALED = "scaled_16_bit"
 
-versions = pillow.versions
 
 # All that Pillow's plugins were seen or read to raise on a client's bytes.
 # MemoryError is not among them: it says something of us, not of the picture.
@@ -57,13 +58,41 @@ _WIDE_GREY = ("I;16", "I;16L", "I;16B", "I;16N")
 _NO_8_BIT_MEANING = ("I", "F")
 
 
-def decode(data: Buffer, header: Header, background: Background, sixteen_bit: SixteenBit) -> Pixels:
-    """The upright pixels: (H, W, 3) uint8 RGB, C order, read-only, of `header.size`.
+def decode(
+    data: Buffer,
+    header: Header,
+    background: Background,
+    sixteen_bit: SixteenBit,
+    buffers: Buffers,
+) -> Pixels:
+    """The upright pixels: (H, W, 4) RGBX, or 3 channels, uint8, C order, of `header.size`.
 
     Transparency is laid on `background`, or dropped. 16-bit grey is clipped at
     255 as Pillow does, or scaled, and `notes` say which. Raises
     `TruncatedImage`, `CorruptImage` and `UnsupportedSampleFormat`.
     """
+    stored = turbo.decode(data, header, buffers)
+    if stored is not None:
+        return Pixels(_turned(stored, header.orientation))
+    return _by_pillow(data, header, background, sixteen_bit)
+
+
+def versions() -> dict[str, str]:
+    """The libraries whose version may change pixels."""
+    return {**pillow.versions(), "simplejpeg": version("simplejpeg")}
+
+
+def _turned(stored: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
+    """RGBX pixels brought upright; Pillow turns them tile by tile, in cache."""
+    if orientation not in _TRANSPOSE:
+        return stored
+    image = Image.frombuffer("RGBX", (stored.shape[1], stored.shape[0]), stored)
+    return arrow.rgbx(image.transpose(_TRANSPOSE[orientation]))
+
+
+def _by_pillow(
+    data: Buffer, header: Header, background: Background, sixteen_bit: SixteenBit
+) -> Pixels:
     try:
         opened = pillow.open_image(data, header.format)
         _check_agreement(opened, header)
@@ -76,7 +105,7 @@ def decode(data: Buffer, header: Header, background: Background, sixteen_bit: Si
             image = image.transpose(_TRANSPOSE[header.orientation])
     except _FAULTS as fault:
         raise _ours(fault, data, header) from fault
-    array: NDArray[np.uint8] = np.asarray(image)
+    array = arrow.rgbx(image)
     if Size(array.shape[0], array.shape[1]) != header.size:
         raise CorruptImage("header and data disagree on the size")
     return Pixels(array, notes)

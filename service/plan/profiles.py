@@ -8,6 +8,7 @@ name or alias. Nothing is read after start.
 
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -57,6 +58,11 @@ class Profile(BaseModel):
     std: tuple[Std, Std, Std]
     sizes: NavitSizes
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """All of it that decides elements, as one string; made once, part of every digest."""
+        return self.model_dump_json(exclude={"aliases", "source"})
+
 
 class ProfileFault(ValueError):
     """Some profile files are wrong; one line for each fault."""
@@ -104,7 +110,7 @@ def load(folders: Sequence[Path], default: str) -> Profiles:
             if holder != path.name:
                 faults.append(f"{path.name}: {holder} already claims the name {name}")
         profiles.append(profile)
-    if not faults and default.casefold() not in claimed:
+    if default.casefold() not in claimed:
         faults.append(f"default_model: no profile is named {default}")
     if faults:
         raise ProfileFault("\n".join(faults))

@@ -19,6 +19,15 @@ class Stages:
         self._spent_ms[stage] = self._spent_ms.get(stage, 0.0) + (now_s - self._mark_s) * 1e3
         self._mark_s = now_s
 
+    def skip(self) -> None:
+        """Charge the time since the last lap to nobody: others have told it by `add`."""
+        self._mark_s = perf_counter()
+
+    def add(self, other: "Stages") -> None:
+        """Charge what another stopwatch spent; of several threads, the sum."""
+        for stage, spent in other._spent_ms.items():
+            self._spent_ms[stage] = self._spent_ms.get(stage, 0.0) + spent
+
     def rounded_ms(self) -> dict[str, float]:
         """Stage -> milliseconds, to the microsecond, in order of first entry."""
         return {stage: round(spent, 3) for stage, spent in self._spent_ms.items()}

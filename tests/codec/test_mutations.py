@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.codec.decode import decode
 from service.codec.sniff import sniff, sniff_head
 from service.errors import PatchmillError
 from service.types import Drop, Format, Rgb, SixteenBit
 from tests.codec import makers
-from tests.codec.makers import LIMITS
+from tests.codec.makers import LIMITS, decode
 
 SMALL = replace(LIMITS, max_pixels=1 << 18)
 MUTATIONS = 300  # a format; tens of thousands were run by hand

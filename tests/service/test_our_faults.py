@@ -8,7 +8,7 @@ import httpx
 import pytest
 import uvicorn
 
-from service import app, job
+from service import app, frames
 from service.settings import load
 from tests.golden_data import IMAGES
 from tests.service.running import problem
@@ -48,7 +48,7 @@ def test_a_fault_of_ours_is_a_500_without_particulars_and_a_log_line_with_the_id
         raise RuntimeError("a secret inside")
 
     wait_until_ready(here)
-    monkeypatch.setattr(job, "decode", broken)
+    monkeypatch.setattr(frames, "decode", broken)
     with caplog.at_level(logging.ERROR):
         answer = here.post("/preprocess", content=PNG, headers={"X-Request-ID": "id-7"})
     assert problem(answer) == (500, "internal", None)
