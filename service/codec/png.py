@@ -19,7 +19,7 @@ from service.types import Colour, Format, Size
 MAX_CHUNKS = 100_000
 """Chunks of a file; at 8 KiB each, as encoders write them, this is 800 MB."""
 
-MAX_COMPRESSED_TEXTS = 64
+MAX_COMPRESSED_TEXTS = 16
 """Compressed text chunks; Pillow inflates each to up to 1 MiB, 2 ms, while opening."""
 
 _MAX_TEXT_BYTES = 1 << 20  # what Pillow inflates of a text chunk
@@ -173,9 +173,9 @@ def _count_compressed(seen: _Seen) -> None:
 
 def _read_text(kind: bytes, body: memoryview, seen: _Seen) -> None:
     """Keep what can hold an orientation: EXIF, its older text form, and XMP."""
-    if kind in (b"zTXt", b"iTXt"):
+    key, _, value = bytes(body[:82]).partition(b"\0")  # a key has 79 bytes at most
+    if kind == b"zTXt" or (kind == b"iTXt" and value[:1] != b"\0"):
         _count_compressed(seen)
-    key, _, value = bytes(body[:80]).partition(b"\0")  # a key has 79 bytes at most
     name = key.decode("latin-1")
     if name not in (_RAW_EXIF, _XMP, "exif"):
         return

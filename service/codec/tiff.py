@@ -121,8 +121,8 @@ def _samples(tags: Tags) -> tuple[int, Colour, bool]:
         raise UnsupportedSampleFormat(f"a TIFF of photometric interpretation {photometric}")
     colour, channels, depths = _PHOTOMETRICS[photometric]
     formats = set(tags.integers(_SAMPLE_FORMAT, (_UNSIGNED,)))
-    bits = set(tags.integers(_BITS, (1,)))
     samples = tags.integer(_SAMPLES, channels if compression == _OLD_JPEG else 1)
+    bits = set(tags.integers(_BITS, (1,))[: max(samples, 1)])  # Pillow too ignores the excess
     depth = max(bits)
     if len(bits) > 1 or depth not in depths or formats - {_UNSIGNED, _SIGNED}:
         raise UnsupportedSampleFormat(f"a TIFF of {depth}-bit samples of a kind not read here")

@@ -2,6 +2,7 @@
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
-from service.codec.decode import decode, versions
+from service.codec.decode import versions
 from service.codec.sniff import sniff
-from service.errors import TruncatedImage
+from service.errors import PatchmillError, TruncatedImage
 from service.types import Background, Drop, Pixels, Rgb, SixteenBit, Size
 from tests.codec import makers
-from tests.codec.makers import LIMITS, WHITE, Sample, oracle
+from tests.codec.makers import LIMITS, WHITE, Sample, decode, oracle
 from tests.golden_data import GOLDEN
 
 STILLS = [sample for sample in makers.still_samples() if sample.name != "jpeg-without-end"]
@@ -162,6 +163,14 @@ def test_a_transparent_colour_of_zero_is_still_transparent() -> None:
 def test_an_rgb_picture_is_taken_as_it_is_whatever_its_trns_says() -> None:
     red = makers.encode(Image.new("RGB", (3, 2), (255, 0, 0)), "PNG", transparency=(255, 0, 0))
     assert (decoded(red, Rgb(0, 0, 255)).array == (255, 0, 0)).all()
+
+
+def test_damaged_tiffs_write_nothing_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, 5000, np.uint8).tobytes()
+    tags = makers.grey_tags(200, 100, t258=(3, [1]), t259=(3, [3]))
+    with suppress(PatchmillError):
+        decoded(makers.tiff(tags, [noise]))
+    assert capfd.readouterr().err == ""
 
 
 def test_premultiplied_grey_is_divided_by_its_alpha() -> None:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from service.codec.decode import decode
 from service.codec.sniff import sniff, sniff_head
 from service.errors import (
     CorruptImage,
@@ -21,7 +20,7 @@ from service.errors import (
 )
 from service.types import SixteenBit, Size
 from tests.codec import makers
-from tests.codec.makers import LIMITS, WHITE, oracle
+from tests.codec.makers import LIMITS, WHITE, decode, oracle
 
 FILES = {
     "jpeg": makers.jpeg(),
@@ -182,7 +181,7 @@ REFUSALS = [
     Refusal("png-many-chunks", png_header(4, 4) + makers.chunk(b"IDAT", b"") * 100_001,
             CorruptImage),
     Refusal("jpeg-junk", b"\xff\xd8\xff\xe0\0\2" + bytes(100_000), CorruptImage),
-    Refusal("jpeg-fill", PROGRESSIVE[:-2] + b"\xff" * 70_000, CorruptImage),
+    Refusal("jpeg-fill", PROGRESSIVE[:-2] + b"\xff" * (4 << 20), CorruptImage),
     Refusal("jpeg-stuffing", b"\xff\xd8" + MARKS, CorruptImage),
     Refusal("jpeg-segments", b"\xff\xd8" + b"\xff\xe0\0\2" * 5000, CorruptImage),
     Refusal("jpeg-tables", b"\xff\xd8" + makers.segment(0xDB, bytes(65_000)) * 2, CorruptImage),
