@@ -59,8 +59,8 @@ async def take(request: Request, limits: Limits, executor: Executor) -> Intake:
 
 
 def _check_headers(request: Request, limits: Limits) -> None:
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("identity", ""):
+    encodings = ",".join(request.headers.getlist("content-encoding")).lower().split(",")
+    if any(encoding.strip() not in ("identity", "") for encoding in encodings):
         raise UnsupportedEncoding("send the body without a Content-Encoding")
     length = request.headers.get("content-length", "")
     if length.isascii() and length.isdigit():

@@ -15,8 +15,11 @@ from service.http import items
 from service.http.parameters import NAMES
 from service.types import Item, Limits
 
-MAX_FRAMES_PER_LIST = 1024
-"""Far above what any model takes; the profile's own limit gives the clear error."""
+MAX_CONTAINERS = 100_000
+"""A few megabytes of empty lists, and far more than the items of any request."""
+MIN_LIST_LIMIT = 1024
+"""How long a list may say it is. Not more: the parser makes room for what a list says, and
+lists may be nested 500 deep. A model's own limit on frames gives the clear error below this."""
 
 
 def parse(body: bytes, limits: Limits) -> tuple[tuple[Item, ...], items.Pairs]:
@@ -25,9 +28,7 @@ def parse(body: bytes, limits: Limits) -> tuple[tuple[Item, ...], items.Pairs]:
 
 
 def _unpack(body: bytes, limits: Limits) -> Any:
-    # One list of items, one map and one list of frames for each, and the outer map.
-    # Twice that, so that a body just over max_items meets the clear error.
-    remaining = 2 * (2 * limits.max_items + 2)
+    remaining = MAX_CONTAINERS
 
     def spend() -> None:
         nonlocal remaining
@@ -51,7 +52,7 @@ def _unpack(body: bytes, limits: Limits) -> Any:
             body,
             object_pairs_hook=on_map,
             list_hook=on_list,
-            max_array_len=max(2 * limits.max_items, MAX_FRAMES_PER_LIST),
+            max_array_len=max(2 * limits.max_items, MIN_LIST_LIMIT),
             max_map_len=2 * len(NAMES) + 2,
             max_ext_len=0,
         )

@@ -30,7 +30,7 @@ def router(state: State) -> APIRouter:
         parameters.parse(query)  # before the body is read: a wrong query costs no upload
         taken = await intake.take(request, state.limits, state.executor)
         wanted = parameters.parse((*query, *taken.pairs))
-        model = wanted.model or state.profiles.default.name
+        model = state.profiles.default.name if wanted.model is None else wanted.model
         stages.lap("receive")
         work = job.Request(taken.items, model, wanted.dtype, wanted.background)
         return FrameResponse(await state.executor.run(job.preprocess, work, tools, stages))
@@ -64,10 +64,13 @@ def router(state: State) -> APIRouter:
         state.ready_tools()
         return JSONResponse({"status": "ready"})
 
+    for path, probe in (("/health/live", live), ("/health/ready", ready)):
+        # Some balancers probe with HEAD; it is not described twice.
+        routes.add_api_route(path, probe, methods=["HEAD"], include_in_schema=False)
     return routes
 
 
 def _kernel(state: State) -> dict[str, Any]:
     if state.tools is None:
         return {"name": None, "reason": "being compiled"}
-    return {"name": state.tools.engine.name, "reason": state.tools.engine.reason}
+    return {"name": state.tools.press.engine.name, "reason": state.tools.press.engine.reason}

@@ -49,6 +49,9 @@ SPELLINGS = {
     "without a type": image(f"data:;base64,{PLAIN}"),
     "further parameters": image(f"data:image/png;name=a%20b.png;charset=utf-8;base64,{PLAIN}"),
     "wrapped data url": image(f"data:image/png;base64,\n{WRAPPED}"),
+    "percent-encoded in lower case": image(
+        f"data:image/png;base64,{quote(PLAIN, safe='').replace('%2B', '%2b')}"
+    ),
     "percent-encoded": image(f"data:image/png;base64,{quote(PLAIN, safe='')}"),
     "openai part": openai(f"data:image/jpeg;base64,{PLAIN}"),
     "openai part with detail": openai(f"data:image/jpeg;base64,{PLAIN}", detail="high"),
@@ -60,6 +63,17 @@ SPELLINGS = {
 def test_every_spelling_of_a_picture_gives_its_bytes(entry: dict[str, Any]) -> None:
     [item], _ = parse(body(entry), SMALL)
     assert (item.type, item.frames) == (ItemType.IMAGE, (DATA,))
+
+
+def test_a_byte_order_mark_is_no_fault() -> None:
+    assert len(parse(b"\xef\xbb\xbf" + body(image(PLAIN)), SMALL)[0]) == 1
+
+
+@pytest.mark.parametrize("entry", [image(PLAIN), openai(PLAIN)])
+def test_far_too_many_items_are_still_told_by_number(entry: dict[str, Any]) -> None:
+    with pytest.raises(TooManyItems) as refusal:
+        parse(body(*[entry] * 5000), SMALL)
+    assert refusal.value.actual == 5000
 
 
 def test_items_keep_their_order_and_mix_with_chunks() -> None:
@@ -101,6 +115,13 @@ BROKEN: dict[str, tuple[bytes, type[PatchmillError]]] = {
     "foreign characters": (body(image("*" * 8)), BadBase64),
     "url-safe alphabet": (body(image("_-_-")), BadBase64),
     "not ascii": (body(image("é" * 8)), BadBase64),
+    "an escape that base64 needs not": (body(image("data:;base64,%41%41%41%41")), BadBase64),
+    "half an escape": (body(image(f"data:;base64,{PLAIN}%")), BadBase64),
+    "half a character in a url": (
+        b'{"items": [{"type": "image", "data": "data:;base64,%2B\\ud800"}]}',
+        BadBase64,
+    ),
+    "one wide character before much base64": (body(image("é" + "A" * 400)), BadBase64),
     "half a character": (b'{"items": [{"type": "image", "data": "\\ud800"}]}', BadBase64),
     "data url without comma": (body(image("data:image/png;base64")), BadBase64),
     "data url with endless header": (body(image("data:" + "a" * 5000 + ",")), BadBase64),

@@ -72,6 +72,12 @@ def test_a_broken_body_is_refused(body: bytes, fault: type[PatchmillError]) -> N
         parse(body, SMALL)
 
 
+def test_far_too_many_items_are_still_told_by_number() -> None:
+    with pytest.raises(TooManyItems) as refusal:
+        parse(packed(*[IMAGE] * 1000), SMALL)
+    assert refusal.value.actual == 1000
+
+
 def test_a_fault_of_an_item_names_its_index() -> None:
     with pytest.raises(BadMsgpack) as refusal:
         parse(packed(IMAGE, {"type": "image"}), SMALL)
