@@ -28,7 +28,9 @@ class SettingsFault(ValueError):
 class Settings(BaseSettings):
     """Every setting with its default, range and meaning."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8080, ge=0, le=65535, description="TCP port; 0 takes a free one.")
@@ -44,8 +46,10 @@ class Settings(BaseSettings):
         le=1024,
         description="Threads for decoding and kernels; 0 means one per usable CPU.",
     )
-    kernel: Literal["auto", "numpy"] = Field(
-        "auto", description="`numpy` forces the slow portable kernel; the bytes are the same."
+    kernel: Literal["auto", "simd", "portable", "numpy"] = Field(
+        "auto",
+        description="`auto` takes vectors where the CPU has them; the others force a slower way to "
+        "the same bytes.",
     )
     default_model: str = Field("kimi-k2.5", description="Profile for requests that name none.")
     profiles_dir: Path | None = Field(
@@ -70,6 +74,10 @@ class Settings(BaseSettings):
     )
     max_answer_bytes: int = Field(
         512 * 2**20, ge=1, lt=2**32, description="Bytes of one answer's patches."
+    )
+
+    keep_bytes: int = Field(
+        512 * 2**20, ge=0, description="Bytes of idle buffers that are kept for reuse."
     )
 
     @property
@@ -108,7 +116,7 @@ def misspelt(environ: Mapping[str, str]) -> list[str]:
     known = [variable(name) for name in Settings.model_fields]
     lines = []
     for name in sorted(environ):
-        if name.startswith(PREFIX) and name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            near = difflib.get_close_matches(name.upper(), known, n=1)
             lines.append(f"{name} is not a setting" + (f"; {near[0]} is" if near else ""))
     return lines

@@ -42,6 +42,19 @@ def test_a_misspelt_variable_is_told_with_its_neighbour() -> None:
     assert lines == ["PATCHMILL_MAX_PIXELZ is not a setting; PATCHMILL_MAX_PIXELS is"]
 
 
+def test_the_case_of_a_variable_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("patchmill_max_items", "5")
+    assert load({}).max_items == 5
+    assert misspelt({"patchmill_max_items": "5"}) == []
+
+
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PATCHMILL_PROFILES_DIR", "PATCHMILL_UDS", "PATCHMILL_HOST", "PATCHMILL_PORT"):
+        monkeypatch.setenv(name, "")
+    settings = load({})
+    assert (settings.profiles_dir, settings.uds, settings.host) == (None, None, "127.0.0.1")
+
+
 def test_every_limit_is_a_setting_of_the_same_name() -> None:
     limits = load({}).limits
     for field in dataclasses.fields(Limits):

@@ -20,7 +20,7 @@ def run(_: argparse.Namespace) -> int:
     try:
         settings = load({})
         connection = _connection(settings)
-        connection.request("GET", f"{settings.root_path}/health/ready")
+        connection.request("GET", "/health/ready")
         answer = connection.getresponse()
         ready = answer.status == HTTPStatus.OK
         print("ready" if ready else answer.read().decode(errors="replace"))

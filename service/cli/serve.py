@@ -7,6 +7,7 @@ import sys
 
 from service.app import create_app
 from service.plan.profiles import ProfileFault
+from service.serve.listener import CannotListen, listen
 from service.serve.server import serve
 from service.settings import Settings, SettingsFault, load, misspelt
 from service.telemetry import logs
@@ -29,8 +30,9 @@ def run(args: argparse.Namespace) -> int:
         for line in misspelt(os.environ):
             logging.getLogger("patchmill").warning("%s", line)
         app = create_app(settings)
-    except (SettingsFault, ProfileFault) as fault:
+        listener = listen(settings)
+    except (SettingsFault, ProfileFault, CannotListen) as fault:
         print(f"patchmill: the settings are wrong\n{fault}", file=sys.stderr)
         return EXIT_BAD_SETTINGS
-    serve(app, settings)
+    serve(app, settings, listener)
     return 0

@@ -16,7 +16,7 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 START_TIMEOUT_S = 180
-LISTENING = "Uvicorn running on "
+LISTENING = "listening on "
 
 
 class Running:

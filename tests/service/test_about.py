@@ -12,6 +12,8 @@ from tests.service.running import Running, running
 def test_the_probes_answer(service: Running) -> None:
     assert service.client.get("/health/live").json() == {"status": "live"}
     assert service.client.get("/health/ready").json() == {"status": "ready"}
+    assert service.client.head("/health/live").status_code == 200
+    assert service.client.head("/health/ready").status_code == 200
 
 
 def test_models_lists_every_profile_with_aliases_and_source(service: Running) -> None:
@@ -29,7 +31,7 @@ def test_models_lists_every_profile_with_aliases_and_source(service: Running) ->
 def test_info_tells_every_setting_the_versions_and_the_kernel(service: Running) -> None:
     told = service.client.get("/info").json()
     assert set(told["settings"]) == {variable(name) for name in Settings.model_fields}
-    assert told["kernel"]["name"] == "numba"
+    assert told["kernel"]["name"] in ("simd", "portable")
     assert told["kernel"]["reason"]
     assert told["versions"]["pillow"] == "13.0.0"
 
@@ -90,5 +92,5 @@ def test_a_forced_numpy_kernel_says_so_and_gives_the_same_bytes(service: Running
 
 def test_a_service_behind_a_path_prefix_knows_it() -> None:
     with running({"PATCHMILL_ROOT_PATH": "/mill"}) as behind:
-        assert '"/mill/openapi.json"' in behind.client.get("/mill/docs").text.replace("'", '"')
-        assert behind.client.get("/mill/health/ready").status_code == 200
+        assert '"/mill/openapi.json"' in behind.client.get("/docs").text.replace("'", '"')
+        assert behind.client.get("/health/ready").status_code == 200

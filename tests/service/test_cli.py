@@ -33,6 +33,31 @@ def test_wrong_settings_are_told_all_at_once_and_exit_2() -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("PATCHMILL_HOST", "999.1.1.1", "cannot listen on 999.1.1.1"),
+        ("PATCHMILL_UDS", "/nowhere/mill.sock", "cannot listen on /nowhere/mill.sock"),
+        ("PATCHMILL_UDS", __file__, "cannot listen on"),
+    ],
+)
+def test_an_address_that_cannot_be_bound_is_told_and_exits_2(
+    variable: str, value: str, told: str
+) -> None:
+    ended = patchmill("serve", **{variable: value})
+    assert ended.returncode == 2
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "kernel" not in ended.stderr
+
+
+def test_a_port_in_use_is_told_and_exits_2() -> None:
+    with running() as service:
+        ended = patchmill("serve", PATCHMILL_PORT=str(service.port))
+    assert ended.returncode == 2
+    assert "Address already in use" in ended.stderr
+
+
 def test_wrong_profiles_are_told_and_exit_2(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('name = "mine"\n')
     ended = patchmill("serve", PATCHMILL_PROFILES_DIR=str(tmp_path))

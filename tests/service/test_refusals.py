@@ -98,6 +98,16 @@ REQUESTS: dict[str, tuple[dict[str, Any], int, str, int | None]] = {
         "unsupported_encoding",
         None,
     ),
+    "gzip in a second header": (
+        {
+            "content": PNG,
+            "headers": [("Content-Encoding", "identity"), ("Content-Encoding", "gzip")],
+        },
+        415,
+        "unsupported_encoding",
+        None,
+    ),
+    "empty model": ({"content": PNG, "params": {"model": ""}}, 422, "unknown_model", None),
     "bad json": ({"content": b"{", "headers": JSON}, 400, "bad_json", None),
     "bad base64": ({"json": {"items": [IMAGE, {**IMAGE, "data": "*"}]}}, 400, "bad_base64", 1),
     "remote url": (

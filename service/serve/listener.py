@@ -1,0 +1,49 @@
+"""The listening socket, bound before all else starts, so that a wrong address is told first."""
+
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from service.settings import Settings
+
+BACKLOG = 2048
+
+
+class CannotListen(OSError):
+    """The address cannot be bound; the message says which and why."""
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A socket bound to the settings' Unix socket, or host and port; raises CannotListen."""
+    address = str(settings.uds) if settings.uds else f"{settings.host}:{settings.port}"
+    try:
+        if settings.uds:
+            return _unix(settings.uds)
+        return socket.create_server(
+            (settings.host, settings.port), family=_family(settings), backlog=BACKLOG
+        )
+    except OSError as error:
+        raise CannotListen(f"cannot listen on {address}: {error.strerror or error}") from error
+
+
+def described(listener: socket.socket) -> str:
+    """Where it listens, as a client would write it."""
+    if listener.family == socket.AF_UNIX:
+        return f"unix:{listener.getsockname()}"
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _family(settings: Settings) -> socket.AddressFamily:
+    return socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
+
+
+def _unix(path: Path) -> socket.socket:
+    with suppress(FileNotFoundError):
+        if stat.S_ISSOCK(path.stat().st_mode):  # left by a service that was killed
+            path.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen(BACKLOG)
+    return listener
