@@ -223,7 +223,7 @@ def second_process() -> list[dict[str, Any]]:
         command = [sys.executable, "-c", script]
         told = []
         for _ in range(2):
-            done = subprocess.run(  # noqa: S603 - our own interpreter
+            done = subprocess.run(
                 command, env=environment, capture_output=True, text=True, check=True
             )
             told.append(json.loads(done.stdout))

@@ -5,7 +5,7 @@ Each takes resized RGB pixels, (H, W, 3) uint8, and gives float32 patches.
 compiled loop over all elements of the answer, which finds each one's place by
 division and remainder, as published kernels do.
 """
-# ruff: noqa: PLR0913, PLR0917 - a kernel, as those that it stands for
+# ruff: noqa: PLR0917 - a kernel, as those that it stands for
 
 from typing import Any
 
