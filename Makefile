@@ -4,11 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PICTURE ?= examples/picture.jpg
 
-.PHONY: help demo test check serve warm lock clean
+.PHONY: help demo test test-torch verify bench check serve warm lock clean
 
 help:
 	@echo "make demo [PICTURE=photo.jpg]  set up, start the service, post a picture, print its patches"
 	@echo "make test                      set up and run all tests"
+	@echo "make test-torch                run the client's tests with torch as well"
+	@echo "make verify                    compare the kernels with Pillow in 20,000 random cases"
+	@echo "make bench                     measure against peers; tables, pictures and JSON"
 	@echo "make check                     format, lint, types, import arrows, docs and unit tests"
 	@echo "make serve                     run the service on PATCHMILL_HOST:PATCHMILL_PORT (127.0.0.1:8080)"
 	@echo "make warm                      compile the kernels into their cache"
@@ -16,10 +19,21 @@ help:
 	@echo "make clean                     remove what this file made"
 
 demo: $(VENV)/service
-	@$(BIN)/python scripts/demo.py $(PICTURE)
+	@$(BIN)/python scripts/demo.py "$(PICTURE)"
 
 test: $(VENV)/dev
 	$(BIN)/python -m pytest
+	cd client && ../$(BIN)/python -m pytest
+
+test-torch: $(VENV)/torch
+	cd client && ../$(VENV)/torch/bin/python -m pytest tests/test_tensors.py tests/test_batch.py tests/test_service.py
+
+verify: $(VENV)/dev
+	$(BIN)/python -m tests.kernels.verify --cases 20000 --guarded
+	$(BIN)/python -m tests.kernels.verify --cases 20000 --threads 16
+
+bench: $(VENV)/bench
+	$(BIN)/python -m benchmarks
 
 check: $(VENV)/dev
 	scripts/check
@@ -48,6 +62,19 @@ $(VENV)/dev: $(VENV)/service requirements/dev.txt
 	@$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@
 
+$(VENV)/bench: $(VENV)/service requirements/bench.txt
+	@echo "==> installing the packages for benchmarks"
+	@$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	@touch $@
+
+# An environment of its own: the other tests prove that the client needs no torch.
+$(VENV)/torch: $(VENV)/dev client/pyproject.toml
+	@echo "==> installing torch for the client's tests (CPU build where pip finds one)"
+	@$(PYTHON) -m venv $(VENV)/torch
+	@$(VENV)/torch/bin/pip install --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(VENV)/torch/bin/pip install --disable-pip-version-check torch==2.13.0 msgpack==1.2.4 numpy==2.4.6 pillow==13.0.0
+	@touch $@
+
 COMPILE := $(VENV)/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \
     --no-header --no-emit-options --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 lock: $(VENV)/python
@@ -56,6 +83,7 @@ lock: $(VENV)/python
 	$(COMPILE) --output-file requirements/service.txt pyproject.toml
 	$(COMPILE) --output-file requirements/build.txt requirements/build.in
 	$(COMPILE) --constraint requirements/service.txt --output-file requirements/dev.txt requirements/dev.in
+	$(COMPILE) --constraint requirements/service.txt --output-file requirements/bench.txt requirements/bench.in
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

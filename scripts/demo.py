@@ -19,13 +19,19 @@ START_TIMEOUT_S = 180
 
 
 def main(picture: Path) -> int:
-    data = picture.read_bytes()
+    try:
+        data = picture.read_bytes()
+    except OSError as fault:
+        sys.exit(f"{picture} cannot be read: {fault.strerror}")
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     print(f"==> starting the service on {address} (its kernels compile on the first start)")
     service = subprocess.Popen(
         [sys.executable, "-m", "service", "serve"],
-        env={**os.environ, "PATCHMILL_HOST": "127.0.0.1", "PATCHMILL_PORT": str(port)},
+        env={
+            **{name: value for name, value in os.environ.items() if name[:10] != "PATCHMILL_"},
+            "PATCHMILL_PORT": str(port),
+        },
     )
     try:
         wait_until_ready(service, address)
