@@ -1,13 +1,12 @@
 """All benchmarks in one run: tables on the screen, pictures and a JSON file in a folder.
 
-    python -m benchmarks [--rounds 9] [--seconds 2] [--out benchmarks/results] [--peer vllm]
+    python -m benchmarks [--rounds 9] [--seconds 2] [--out benchmarks/results]
 
 Peers run in the same minutes as ours, in turn. Ratios of one run can be
 compared; milliseconds of two machines cannot. docs/performance.md shows a run.
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import platform
@@ -40,15 +39,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    parser.add_argument("--peer", choices=["vllm"], help="also measure an installed engine's own")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     about = machine()
     print(f"{about['cpu']}, {about['cores']} cores, {about['date']}\n")
-    if options.peer and importlib.util.find_spec(options.peer) is None:
-        print(f"{options.peer} is not installed here: its row is skipped\n")
     print("== kernels")
     kernel_rows = [asdict(result) for result in kernels.run(options.rounds)]
+    processes = kernels.processes()
     print("\n== stages of one picture, median ms")
     by_size = stages.run(select(Choice.AUTO), options.rounds)
     for each in by_size:
@@ -64,6 +61,7 @@ def main() -> None:
     told = {
         "machine": about,
         "kernels": kernel_rows,
+        "processes": processes,
         "stages": [asdict(each) for each in by_size],
         "service": service_rows,
         "rates": rates,
