@@ -154,15 +154,19 @@ class AsyncClient:
             await self._pace.sleep_async(pause_s)
 
     async def _send(self, call: Call[Result], attempts: Attempts) -> Result:
+        exchange.check_open(self._http.is_closed)
         with exchange.faults_as_ours(call.request_id):
-            async with self._http.stream(
-                call.method,
-                call.path,
-                params=call.parameters,
-                headers=call.headers,
-                content=call.content,
-                timeout=self._timeouts.within(attempts.remaining_s()),
-            ) as response:
+            async with (
+                attempts.bounded(),
+                self._http.stream(
+                    call.method,
+                    call.path,
+                    params=call.parameters,
+                    headers=call.headers,
+                    content=call.content,
+                    timeout=self._timeouts.within(attempts.remaining_s()),
+                ) as response,
+            ):
                 if response.status_code != 200:
                     raise await self._refusal(response, attempts)
                 reader = call.reader(response.headers)

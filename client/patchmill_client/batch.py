@@ -108,7 +108,7 @@ class Batch:
             raise AlreadyNormalized(f"the elements are {self.dtype} and normalised already")
         values = normalize.table(wanted, self.normalization.mean, self.normalization.std)
         shapes = [item.shape for item in self.items]
-        if device is not None and tensors.need_torch().device(device).type != "cpu":
+        if device not in (None, "cpu") and tensors.need_torch().device(device).type != "cpu":
             flat = tensors.normalized_on(device, self.data, shapes, values, wanted)
             return flat.reshape(self.shape)
         array = normalize.normalized(self.data, shapes, values).reshape(self.shape)

@@ -48,6 +48,9 @@ class Options:
             raise InvalidInput(f"{self.dtype!r} is no dtype; {', '.join(Dtype)} are")
         if self.form is not None and self.form not in list(bodies.Form):
             raise InvalidInput(f"{self.form!r} is no form of body; {', '.join(bodies.Form)} are")
+        for name, value in (("model", self.model), ("background", self.background)):
+            if value is not None and not value.isascii():
+                raise InvalidInput(f"{name} is not ASCII")
 
 
 def preprocess(

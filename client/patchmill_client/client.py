@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from patchmill_client import calls, exchange, many
+from patchmill_client import calls, deadline, exchange, many
 from patchmill_client.batch import Batch
 from patchmill_client.calls import Call, Options, Result
 from patchmill_client.defaults import (
@@ -51,10 +51,12 @@ class Client:
         self._http = httpx.Client(
             base_url=exchange.checked_url(base_url),
             headers=exchange.fixed_headers(headers),
-            limits=httpx.Limits(
-                max_connections=max_connections, max_keepalive_connections=max_connections
+            transport=transport
+            or deadline.transport(
+                httpx.Limits(
+                    max_connections=max_connections, max_keepalive_connections=max_connections
+                )
             ),
-            transport=transport,
             follow_redirects=False,
         )
 
@@ -150,8 +152,10 @@ class Client:
             self._pace.sleep(pause_s)
 
     def _send(self, call: Call[Result], attempts: Attempts) -> Result:
+        exchange.check_open(self._http.is_closed)
         with (
             exchange.faults_as_ours(call.request_id),
+            deadline.bounded(attempts.remaining_s),
             self._http.stream(
                 call.method,
                 call.path,

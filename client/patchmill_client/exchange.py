@@ -135,11 +135,25 @@ def checked_url(base_url: str) -> httpx.URL:
         raise InvalidInput(f"{base_url!r} is no URL: {error}") from error
     if url.scheme not in ("http", "https") or not url.host:
         raise InvalidInput(f"{base_url!r} is no URL that begins with http:// or https://")
+    if url.port is not None and not 0 < url.port < 2**16:
+        raise InvalidInput(f"{base_url!r} names no port")
     return url
 
 
+def check_open(is_closed: bool) -> None:  # noqa: FBT001 - httpx's own word
+    """Raise InvalidInput for a call of a client that was closed."""
+    if is_closed:
+        raise InvalidInput("the client is closed")
+
+
 def fixed_headers(given: Mapping[str, str] | None) -> dict[str, str]:
-    """Headers of every request. Answers come as they are: decoding one would copy it."""
+    """Headers of every request; raises InvalidInput for one that is not ASCII.
+
+    Answers come as they are: decoding one would copy it.
+    """
+    for name, value in (given or {}).items():
+        if not (name.isascii() and value.isascii()):
+            raise InvalidInput(f"the header {name!a} is not ASCII")
     return {"User-Agent": "patchmill-client", **(given or {}), "Accept-Encoding": "identity"}
 
 

@@ -114,10 +114,10 @@ def _in_order(
                 if not pending:
                     break
                 try:
-                    outcome = count.success(pending.popleft().result())
+                    batch, fault = pending.popleft().result(), None
                 except PatchmillError as error:
-                    outcome = count.failure(error)
-                yield outcome
+                    batch, fault = None, error
+                yield count.next(batch, fault)
         finally:
             for future in pending:
                 future.cancel()
@@ -146,11 +146,11 @@ async def _in_order_async(
                 break
             task = pending[0]
             try:
-                outcome = count.success(await task)
+                batch, fault = await task, None
             except PatchmillError as error:
-                outcome = count.failure(error)
+                batch, fault = None, error
             pending.popleft()
-            yield outcome
+            yield count.next(batch, fault)
     finally:
         for task in pending:
             task.cancel()
@@ -201,23 +201,17 @@ class _Supply:
 
 
 class _Count:
-    """Numbers the outcomes and tells the progress."""
+    """Numbers the outcomes and tells the progress; what the callback raises is the caller's own."""
 
     def __init__(self, sources: object, on_progress: OnProgress | None) -> None:
         self._total = len(sources) if isinstance(sources, Sized) else None
         self._on_progress = on_progress
         self._done = self._failed = 0
 
-    def success(self, batch: Batch) -> Outcome:
-        return self._next(batch, None)
-
-    def failure(self, error: PatchmillError) -> Outcome:
-        self._failed += 1
-        return self._next(None, error)
-
-    def _next(self, batch: Batch | None, error: PatchmillError | None) -> Outcome:
+    def next(self, batch: Batch | None, error: PatchmillError | None) -> Outcome:
         outcome = Outcome(self._done, batch, error)
         self._done += 1
+        self._failed += error is not None
         if self._on_progress is not None:
             self._on_progress(Progress(self._done, self._failed, self._total))
         return outcome

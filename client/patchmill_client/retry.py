@@ -9,7 +9,8 @@ or sends; clocks and chance come from outside.
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from patchmill_client.errors import DeadlineExceeded, PatchmillError
@@ -65,6 +66,17 @@ class Attempts:
         if remaining_s <= 0:
             raise DeadlineExceeded(f"the call took longer than {self._policy.deadline_s} s")
         return remaining_s
+
+    @asynccontextmanager
+    async def bounded(self) -> AsyncIterator[None]:
+        """End the block with DeadlineExceeded when no time is left, whatever it waits for."""
+        try:
+            async with asyncio.timeout(self.remaining_s()):
+                yield
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"the call took longer than {self._policy.deadline_s} s") from (
+                error
+            )
 
     def pause_s(self, error: PatchmillError) -> float | None:
         """How long to wait before the next attempt; None when `error` is final."""

@@ -1,9 +1,12 @@
 """Both clients against a peer that answers well, late, wrongly, partly or not at all."""
 
+import asyncio
+import contextlib
 import gzip
 import json
 import logging
 import socket
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -22,6 +25,7 @@ from tests.peer import Step, answer, chunked, claiming, cut, hang_up, peer, prob
 PICTURE = b"\x89PNG any bytes"
 Connect = Callable[..., Any]
 GOOD = answer(body=HONEST)
+EARLY_HINTS = b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000
 FULL = {
     "type": "urn:patchmill:problem:too_many_pixels",
     "title": "There are more pixels than this service decodes.",
@@ -502,6 +506,51 @@ def test_a_body_that_drips_is_ended_by_the_deadline(connect: Connect, clock: Clo
     assert refusal.value.attempts == len(there.seen) == 1
 
 
+@pytest.mark.parametrize("dripped", [b"HTTP/1.1 200 OK\r\nX-Slow: " + b"y" * 10_000, EARLY_HINTS])
+def test_headers_that_drip_are_ended_by_the_deadline(connect: Connect, dripped: bytes) -> None:
+    gone = threading.Event()
+
+    def drip(connection: socket.socket, _: peers.Seen) -> bool:
+        with contextlib.suppress(OSError):
+            for byte in dripped:
+                connection.sendall(bytes([byte]))
+                if gone.wait(0.005):  # the pace of the drip: each byte restarts a read timeout
+                    break
+        return False
+
+    with peer(drip) as there:
+        client = connect(there.url, pace=pc.Pace(), retry=pc.RetryPolicy(deadline_s=0.3))
+        with pytest.raises((pc.DeadlineExceeded, pc.TimedOut)):
+            client.preprocess(PICTURE)
+        gone.set()
+
+
+def test_a_closed_client_says_so() -> None:
+    async def closed() -> None:
+        client = pc.AsyncClient("http://127.0.0.1:1")
+        await client.aclose()
+        await client.preprocess(PICTURE)
+
+    client = pc.Client("http://127.0.0.1:1")
+    client.close()
+    with pytest.raises(pc.InvalidInput, match="closed"):
+        client.preprocess(PICTURE)
+    with pytest.raises(pc.InvalidInput, match="closed"):
+        asyncio.run(closed())
+
+
+@pytest.mark.parametrize("name", ["model", "background"])
+def test_a_parameter_that_no_url_can_carry_is_refused(connect: Connect, name: str) -> None:
+    with pytest.raises(pc.InvalidInput, match=name):
+        connect("http://127.0.0.1:1").preprocess(PICTURE, **{name: "\ud800"})
+
+
+@pytest.mark.parametrize("wrong", [{"headers": {"X": "é"}}, {"base_url": "http://a:99999"}])
+def test_what_http_cannot_carry_is_refused_when_the_client_is_made(wrong: dict[str, Any]) -> None:
+    with pytest.raises(pc.InvalidInput):
+        pc.Client(**wrong)
+
+
 @pytest.mark.parametrize(
     "wrong", [{"attempts": 0}, {"base_s": -1}, {"cap_s": -1}, {"deadline_s": 0}]
 )
@@ -570,5 +619,5 @@ def test_the_client_closes_its_connections() -> None:
     with peer(GOOD) as there:
         with pc.Client(there.url) as client:
             client.preprocess(PICTURE)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(pc.InvalidInput, match="closed"):
             client.preprocess(PICTURE)

@@ -48,6 +48,18 @@ def test_outcomes_come_in_order_and_each_once(connect: Connect) -> None:
     assert digests(iter(outcomes)) == [digest(source) for source in sources]
 
 
+def test_what_the_progress_callback_raises_is_the_caller_s_own(connect: Connect) -> None:
+    def stop(progress: pc.Progress) -> None:
+        if progress.done == 2:
+            raise pc.InvalidInput("mine")
+
+    with peer(echo) as there:
+        outcomes = connect(there.url).map(pictures(4), on_progress=stop)
+        assert next(outcomes).index == 0
+        with pytest.raises(pc.InvalidInput, match="mine"):
+            next(outcomes)
+
+
 def test_order_holds_when_answers_overtake_each_other(connect: Connect) -> None:
     first_may_go = threading.Event()
 

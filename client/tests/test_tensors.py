@@ -44,6 +44,7 @@ def test_without_torch_tensors_are_refused_with_a_hint() -> None:
             wanted(batch_of("float32"))
     with pytest.raises(MissingPackage):
         batch_of("uint8").normalize("cuda")
+    assert isinstance(batch_of("uint8").normalize("cpu"), np.ndarray)
 
 
 @needs_torch
