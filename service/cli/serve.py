@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         app = create_app(settings)
         listener = listen(settings)
     except (SettingsFault, ProfileFault, CannotListen) as fault:
-        print(f"patchmill: the settings are wrong\n{fault}", file=sys.stderr)
+        print(f"patchmill cannot start:\n{fault}", file=sys.stderr)
         return EXIT_BAD_SETTINGS
     serve(app, settings, listener)
     return 0

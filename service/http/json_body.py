@@ -20,6 +20,10 @@ SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,31}:")
 DATA_URL = re.compile(r"data:([^,]{0,1024}),", re.IGNORECASE)
 ESCAPES = {"%2B": "+", "%2F": "/", "%3D": "="}
 """The characters of base64 that a URL may have to escape."""
+MAX_WIDE_BYTES = 2**20
+"""A longer body is ASCII, as base64 is: one emoji would make every character four bytes wide."""
+MAX_DIGITS = 32
+"""Of an integer, none of which means anything here: Python takes 80 us for 4300 digits."""
 MAX_CONTAINERS = 100_000
 MAX_VALUES = 200_000
 """What the parser may build: a few megabytes, and far more than the items of any request."""
@@ -43,12 +47,17 @@ def _check_size(body: bytes) -> None:
     containers = body.count(b"[") + body.count(b"{")
     if containers > MAX_CONTAINERS or body.count(b",") > MAX_VALUES:
         raise BadJson("the body holds more lists, maps and values than its items can need")
+    if len(body) > MAX_WIDE_BYTES and not body.isascii():
+        raise BadJson("a body of over 1 MiB holds characters that base64 has not")
 
 
 def _load(body: bytes) -> Any:
     try:
         return json.loads(
-            body.decode("utf-8-sig"), object_pairs_hook=_map, parse_constant=_constant
+            body.decode("utf-8-sig"),
+            object_pairs_hook=_map,
+            parse_constant=_constant,
+            parse_int=_integer,
         )
     except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError too
         where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
@@ -64,6 +73,12 @@ def _map(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(_: str) -> NoReturn:
     raise BadJson("NaN and Infinity are not JSON")
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise BadJson(f"an integer has more than {MAX_DIGITS} digits")
+    return int(digits)
 
 
 def _openai_parts_as_items(body: Any) -> Any:
@@ -85,6 +100,7 @@ def _picture(value: object) -> bytes:
     """Encoded bytes of base64 or a `data:` URL. No fault repeats what was sent."""
     if not isinstance(value, str):
         raise BadJson("a picture is a string of base64 or a data: URL")
+    value = value.strip()
     if not SCHEME.match(value):
         return _decoded(value)
     header = DATA_URL.match(value)
@@ -92,7 +108,7 @@ def _picture(value: object) -> bytes:
         if value[:5].lower() == "data:":
             raise BadBase64("a data: URL needs a comma before its data")
         raise RemoteUrl("send the picture itself; this service fetches nothing")
-    if not header[1].rstrip().lower().endswith(";base64"):
+    if not header[1].replace(" ", "").lower().endswith(";base64"):
         raise BadBase64("a data: URL must say ;base64 before its comma")
     payload = value[header.end() :]
     if "%" in payload:

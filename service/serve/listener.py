@@ -41,9 +41,15 @@ def _family(settings: Settings) -> socket.AddressFamily:
 
 def _unix(path: Path) -> socket.socket:
     with suppress(FileNotFoundError):
-        if stat.S_ISSOCK(path.stat().st_mode):  # left by a service that was killed
-            path.unlink()
+        if stat.S_ISSOCK(path.stat().st_mode) and not _answers(path):
+            path.unlink()  # left by a service that was killed
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen(BACKLOG)
     return listener
+
+
+def _answers(path: Path) -> bool:
+    """Whether somebody listens there: taking over would cut it off without a word."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(path)) == 0

@@ -48,6 +48,8 @@ SPELLINGS = {
     "upper case": image(f"DATA:IMAGE/PNG;BASE64,{PLAIN}"),
     "without a type": image(f"data:;base64,{PLAIN}"),
     "further parameters": image(f"data:image/png;name=a%20b.png;charset=utf-8;base64,{PLAIN}"),
+    "spaces in the header": image(f"data:image/png; charset=utf-8; base64 ,{PLAIN}"),
+    "a line break before the scheme": image(f"\ndata:image/png;base64,{PLAIN}"),
     "wrapped data url": image(f"data:image/png;base64,\n{WRAPPED}"),
     "percent-encoded in lower case": image(
         f"data:image/png;base64,{quote(PLAIN, safe='').replace('%2B', '%2b')}"
@@ -105,6 +107,11 @@ BROKEN: dict[str, tuple[bytes, type[PatchmillError]]] = {
     "openai part with further field": (body(openai(PLAIN, uuid="x")), BadJson),
     "openai part without url": (body({"type": "image_url", "image_url": {}}), BadJson),
     "openai url that is a list": (body({"type": "image_url", "image_url": {"url": []}}), BadJson),
+    "many digits": (b'{"items": [' + b"9" * 4000 + b"]}", BadJson),
+    "much base64 and one emoji": (
+        '{"items": [{"type": "image", "data": "😀'.encode() + b"A" * 2**20 + b'"}]}',
+        BadJson,
+    ),
     "deep lists": (b"[" * 100_000, BadJson),
     "a million lists": (b'{"items": [' + b"[]," * 1_000_000 + b"[]]}", BadJson),
     "a million numbers": (b'{"items": [' + b"1," * 1_000_000 + b"1]}", BadJson),
@@ -128,6 +135,7 @@ BROKEN: dict[str, tuple[bytes, type[PatchmillError]]] = {
     "data url that is not base64": (body(image("data:image/svg+xml,<svg/>")), BadBase64),
     "http": (body(image("http://example.com/a.png")), RemoteUrl),
     "openai http": (body(openai("https://example.com/a.png")), RemoteUrl),
+    "http after a space": (body(image(" http://example.com/a.png")), RemoteUrl),
     "upper case http": (body(image("HTTP://EXAMPLE.COM")), RemoteUrl),
     "file": (body(image("file:///etc/passwd")), RemoteUrl),
     "other scheme": (body(openai("s3://bucket/key")), RemoteUrl),

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from service.serve.listener import described, listen
+from service.settings import load
 from tests.service.running import ROOT, running
 
 
@@ -92,9 +95,21 @@ def test_the_service_listens_on_a_unix_socket(tmp_path: Path) -> None:
             assert client.get("http://mill/health/ready").status_code == 200
         ended = patchmill("health", PATCHMILL_UDS=str(path))
         assert ended.returncode == 0
+        second = patchmill("serve", PATCHMILL_UDS=str(path))
+        assert second.returncode == 2
+        assert "in use" in second.stderr
     finally:
         process.terminate()
         process.communicate(timeout=60)
+
+
+def test_a_socket_file_left_by_a_killed_service_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "mill.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    listener = listen(load({"uds": path}))
+    assert described(listener) == f"unix:{path}"
+    listener.close()
 
 
 def test_warm_shows_its_progress_and_proves_the_kernels() -> None:
