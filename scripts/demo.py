@@ -25,7 +25,9 @@ def main(picture: Path) -> int:
         sys.exit(f"{picture} cannot be read: {fault.strerror}")
     port = free_port()
     address = f"http://127.0.0.1:{port}"
-    print(f"==> starting the service on {address} (its kernels compile on the first start)")
+    print(
+        f"==> starting the service on {address} (the first start compiles its kernels: about 20 s)"
+    )
     service = subprocess.Popen(
         [sys.executable, "-m", "service", "serve"],
         env={
