@@ -10,11 +10,13 @@ import mmap
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 HUGE_PAGE_BYTES = 2 * 2**20
+ALIGNMENT_BYTES = 64
 POOLED_FROM_BYTES = 2**20
 """Below this the allocator's own reuse is as good."""
 
@@ -32,13 +34,28 @@ class Buffers:
         # does nothing but append here; the next `take` sorts the returned buffers in.
         self._returned: deque[mmap.mmap] = deque()
 
-    def take(self, length_bytes: int) -> NDArray[np.uint8]:
+    def take(
+        self, length_bytes: int, on_gone: Callable[[], None] | None = None
+    ) -> NDArray[np.uint8]:
         """A flat writable array of this length, its content arbitrary, 64-byte aligned or better.
 
-        It returns to the pool when it and every view of it are gone.
+        It returns to the pool when it and every view of it are gone. `on_gone` is
+        called then, or at once when there is no memory; as a finalizer, so it takes no locks.
         """
+        try:
+            whole = self._whole(length_bytes)
+        except BaseException:
+            if on_gone:
+                on_gone()
+            raise
+        if on_gone:
+            weakref.finalize(whole, on_gone).atexit = False
+        return _aligned(whole, length_bytes)
+
+    def _whole(self, length_bytes: int) -> NDArray[np.uint8]:
+        """Memory that holds so many bytes from an aligned start, owned by nobody else."""
         if length_bytes < POOLED_FROM_BYTES:
-            return _small(length_bytes)
+            return np.empty(length_bytes + ALIGNMENT_BYTES - 1, np.uint8)
         capacity_bytes = _capacity_bytes(length_bytes)
         with self._lock:
             self._sort_in()
@@ -50,7 +67,7 @@ class Buffers:
             memory = _mapped(capacity_bytes)
         whole = np.frombuffer(memory, np.uint8)
         weakref.finalize(whole, self._returned.append, memory).atexit = False
-        return whole[:length_bytes]
+        return whole
 
     @property
     def in_use_bytes(self) -> int:
@@ -76,10 +93,9 @@ class Buffers:
             # amid ending the array still holds one.
 
 
-def _small(length_bytes: int) -> NDArray[np.uint8]:
-    spare = np.empty(length_bytes + 63, np.uint8)
-    start = -spare.ctypes.data % 64
-    return spare[start : start + length_bytes]
+def _aligned(whole: NDArray[np.uint8], length_bytes: int) -> NDArray[np.uint8]:
+    start = -whole.ctypes.data % ALIGNMENT_BYTES
+    return whole[start : start + length_bytes]
 
 
 def _capacity_bytes(length_bytes: int) -> int:
