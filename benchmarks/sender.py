@@ -6,30 +6,26 @@ python -m benchmarks.sender PORT
 import sys
 
 import numpy as np
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+import uvicorn
+from starlette.types import Receive, Scope, Send
 
-from service.http.answer import FrameResponse
+from service.http import answer
 from service.serve.listener import listen
-from service.serve.server import serve
+from service.serve.supervisor import configured
 from service.settings import load
 from service.types import Frame
 
 ELEMENTS = np.ones(38 * 2**20, np.uint8)
 
 
-async def answer(request: Request) -> Response:
-    await request.body()
-    return FrameResponse(Frame(bytes(1024), memoryview(ELEMENTS)))
-
-
-async def ready(_: Request) -> Response:
-    return JSONResponse({"status": "ready"})
+async def application(_: Scope, receive: Receive, send: Send) -> None:
+    while (await receive()).get("more_body"):
+        pass
+    await answer.send(Frame(bytes(1024), memoryview(ELEMENTS)), send)
 
 
 if __name__ == "__main__":
-    routes = [Route("/preprocess", answer, methods=["POST"]), Route("/health/ready", ready)]
     settings = load({"port": sys.argv[1]})
-    serve(Starlette(routes=routes), settings, listen(settings))
+    config = configured(application, settings)
+    config.lifespan = "off"
+    uvicorn.Server(config).run([listen(settings)])

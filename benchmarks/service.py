@@ -62,9 +62,15 @@ class Service:
     port: int
 
     def cpu_s(self) -> float:
-        """User and system time of the process so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+        """User and system time so far, of the process and its workers."""
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return sum(_cpu_s(each) for each in (str(pid), *children))
+
+
+def _cpu_s(pid: str) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
 @contextmanager
@@ -72,7 +78,7 @@ def started(command: Callable[[int], list[str]]) -> Iterator[Service]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    quiet = {"PATCHMILL_LOG_LEVEL": "warning"}
+    quiet = {"PATCHMILL_LOG_LEVEL": "warning", "PATCHMILL_DRAIN_DELAY_S": "0"}
     process = subprocess.Popen([sys.executable, "-m", *command(port)], env={**os.environ, **quiet})
     try:
         for _ in range(600):

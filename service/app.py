@@ -2,53 +2,64 @@
 
 import asyncio
 import logging
-import platform
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
+from starlette.types import ASGIApp
 
 from kernels.dispatch import Choice
 from kernels.warm import warm
+from service import about
 from service.buffers import Buffers
 from service.codec import decode
 from service.frames import Press
-from service.http import problems, routes
+from service.http import openapi, problems, routes
 from service.http.boundary import Boundary
+from service.http.front import Front
+from service.http.preprocess import Preprocess
 from service.http.state import State
 from service.job import Tools
 from service.plan import profiles
+from service.pool.admission import Admission
+from service.pool.budget import Budget
 from service.pool.executor import Executor
-from service.settings import Settings, variable
-from service.wire.pack import WIRE_VERSION
+from service.pool.watchdog import watch
+from service.serve import drain
+from service.settings import Settings, load
+from service.telemetry import logs
+from service.telemetry.counts import Counts
 
 log = logging.getLogger("patchmill")
 
+LAST_PATIENCE_S = 1.0
+"""For threads whose requests were given up already, before a worker leaves without them."""
 
-def create_app(settings: Settings) -> FastAPI:
+
+def from_environment() -> ASGIApp:
+    """What each worker runs."""
+    settings = load({})
+    logs.configure(settings.log_level)
+    return create_app(settings)
+
+
+def create_app(settings: Settings) -> ASGIApp:
     """Wire the rooms together; raises ProfileFault when profile files are wrong."""
-    folders = [profiles.BUILT_IN, *([settings.profiles_dir] if settings.profiles_dir else [])]
+    budgets = settings.budgets
     state = State(
         limits=settings.limits,
-        profiles=profiles.load(folders, settings.default_model),
+        timeouts=settings.timeouts,
+        budgets=budgets,
+        profiles=profiles.load_all(settings.profiles_dir, settings.default_model),
         executor=Executor(settings.thread_count),
-        facts=_facts(settings),
+        admission=Admission(budgets),
+        budget=Budget(budgets),
+        counts=Counts(),
+        facts=about.facts(settings),
     )
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        # Beside the server and not before it: the liveness probe answers while kernels compile.
-        warming = asyncio.create_task(_make_ready(state, settings))
-        try:
-            yield
-        finally:
-            warming.cancel()
-            with suppress(asyncio.CancelledError):
-                await warming
-            state.executor.close()
-
     app = FastAPIOffline(
         docs_url="/docs",
         redoc_url=None,
@@ -57,12 +68,48 @@ def create_app(settings: Settings) -> FastAPI:
         summary="Pictures in, patch tensors out.",
         version=version("patchmill"),
         redirect_slashes=False,
-        lifespan=lifespan,
+        lifespan=_lifespan(state, settings),
     )
     app.include_router(routes.router(state))
+    openapi.document(app)
     problems.install(app)
-    app.add_middleware(Boundary)
-    return app
+    app.add_middleware(Boundary, closing=lambda: state.draining)
+    return Front(Boundary(Preprocess(state), closing=lambda: state.draining), app)
+
+
+def _lifespan(
+    state: State, settings: Settings
+) -> Callable[[FastAPI], AbstractAsyncContextManager[dict[str, Counts]]]:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, Counts]]:
+        def begin_to_end() -> None:
+            state.draining = True
+            log.info("draining for %g s", settings.drain_delay_s)
+
+        drain.on_terminate(begin_to_end, settings.drain_delay_s)
+        # Beside the server and not before it: the liveness probe answers while kernels compile.
+        living = asyncio.create_task(_live(state, settings))
+        try:
+            yield {"counts": state.counts}  # for the protocol, which serves connections
+        finally:
+            living.cancel()
+            with suppress(asyncio.CancelledError):
+                await living
+            if not await state.executor.close(LAST_PATIENCE_S):
+                drain.leave_at_once()
+
+    return lifespan
+
+
+async def _live(state: State, settings: Settings) -> None:
+    """Make ready, then watch over the threads."""
+    await _make_ready(state, settings)
+    await watch(state.executor, settings.stuck_after_s, partial(_give_up, state))
+
+
+def _give_up(state: State) -> None:
+    state.admission.close()
+    drain.terminate()
 
 
 async def _make_ready(state: State, settings: Settings) -> None:
@@ -72,26 +119,11 @@ async def _make_ready(state: State, settings: Settings) -> None:
     except Exception:
         log.exception("the kernels could not be made ready; /health/ready stays 503")
         return
+    buffers = Buffers(settings.kept_share_bytes)
     state.tools = Tools(
         limits=state.limits,
         profiles=state.profiles,
-        press=Press(engine, Buffers(settings.keep_bytes), state.executor, settings.sixteen_bit),
+        press=Press(engine, buffers, state.executor, settings.sixteen_bit),
         versions=decode.versions(),
     )
     log.info("ready, with %d threads", state.executor.threads)
-
-
-def _facts(settings: Settings) -> dict[str, object]:
-    return {
-        "version": version("patchmill"),
-        "wire_version": WIRE_VERSION,
-        "threads": settings.thread_count,
-        "settings": {
-            variable(name): value for name, value in settings.model_dump(mode="json").items()
-        },
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "numba", "fastapi", "uvicorn", "msgpack")},
-            **decode.versions(),
-        },
-    }

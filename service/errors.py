@@ -38,6 +38,11 @@ class PatchmillError(Exception):
         self.actual = actual
         self.setting = setting
         self.item = item
+        self.retry_after_s: int | None = None
+
+
+class ClientLeft(Exception):
+    """Nobody waits for the answer any more: no fault, and nothing to answer."""
 
 
 @contextmanager
@@ -100,6 +105,16 @@ class MethodNotAllowed(PatchmillError):
     status = 405
     code = "method_not_allowed"
     title = "This path does not take this method."
+
+
+# 408: the client is too slow
+
+
+class SlowRequest(PatchmillError):
+    status = 408
+    code = "slow_request"
+    title = "The request did not arrive in time."
+    retryable = True
 
 
 # 413: more bytes than allowed
@@ -178,6 +193,11 @@ class AnswerTooLarge(Unprocessable):
     title = "The answer would be larger than this service sends."
 
 
+class OverBudget(Unprocessable):
+    code = "over_budget"
+    title = "The request alone needs more than the service has for all requests together."
+
+
 # 422: a picture
 
 
@@ -211,6 +231,24 @@ class FramesDiffer(Unprocessable):
     title = "The frames of a video chunk differ in size."
 
 
+# 429: too much at once
+
+
+class TooMuchAtOnce(PatchmillError):
+    status = 429
+    retryable = True
+
+
+class QueueFull(TooMuchAtOnce):
+    code = "queue_full"
+    title = "As many requests are in progress as this service takes."
+
+
+class BodiesFull(TooMuchAtOnce):
+    code = "bodies_full"
+    title = "The bodies in progress fill the memory that is set aside for them."
+
+
 # 5xx: our side
 
 
@@ -225,4 +263,18 @@ class NotReady(PatchmillError):
     status = 503
     code = "not_ready"
     title = "The service is not ready yet."
+    retryable = True
+
+
+class Draining(PatchmillError):
+    status = 503
+    code = "draining"
+    title = "This worker is about to end; another takes its place."
+    retryable = True
+
+
+class DeadlineExceeded(PatchmillError):
+    status = 504
+    code = "deadline"
+    title = "The request could not be answered in time."
     retryable = True

@@ -32,6 +32,19 @@ class Crew(Protocol):
     def idle(self) -> int: ...
 
 
+class Permit(Protocol):
+    """The leave of one request to go on (`pool.permit.Permit` is one)."""
+
+    def check(self) -> None:
+        """Raises DeadlineExceeded, or ClientLeft."""
+
+    def reserve(self, pixels: int, answer_bytes: int, /) -> Callable[[], None]:
+        """Wait for room; call what is returned once the answer's memory is free."""
+
+    def decoded(self) -> None:
+        """The pixels are gone again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Press:
     """What writes patches, shared by all requests of a process."""
@@ -40,6 +53,15 @@ class Press:
     buffers: Buffers
     crew: Crew
     sixteen_bit: SixteenBit
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What all frames of one request share; `table` is (256, 3) of `kernels.tables`."""
+
+    table: NDArray[Stored]
+    background: Background
+    permit: Permit
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +81,33 @@ class Written:
     notes: tuple[tuple[str, ...], ...]
 
 
-def write(
+def write(items: Sequence[Frames], run: Run, press: Press, stages: Stages) -> Written:
+    """Decode and write every frame, as soon as the permit gives room for pixels and answer.
+
+    Raises `decode`'s faults with the item at fault, of several the first in order, and
+    the permit's.
+    """
+    try:
+        elements = _room(items, run, press.buffers)
+        stages.lap("queue")
+        return _written(items, elements, run, press, stages)
+    finally:
+        run.permit.decoded()
+
+
+def _written(
     items: Sequence[Frames],
-    table: NDArray[Stored],
-    background: Background,
+    elements: NDArray[Stored],
+    run: Run,
     press: Press,
     stages: Stages,
 ) -> Written:
-    """Decode and write every frame through `table`, (256, 3) of `kernels.tables`.
-
-    Raises `decode`'s faults with the item at fault, of several the first in order.
-    """
-    elements = _room(items, table, press.buffers)
     jobs = [
         _Job(index, data, header, each.plan, out)
         for index, (each, outs) in enumerate(zip(items, _shares(elements, items), strict=True))
         for data, header, out in zip(each.item.frames, each.headers, outs, strict=True)
     ]
-    done = press.crew.spread([partial(_write, job, table, background, press) for job in jobs])
+    done = press.crew.spread([partial(_write, job, run, press) for job in jobs])
     notes: list[set[str]] = [set() for _ in items]
     for job, (said, spent) in zip(jobs, done, strict=True):
         notes[job.item].update(said)
@@ -95,24 +126,31 @@ class _Job:
     out: NDArray[Stored]
 
 
-def _write(
-    job: _Job, table: NDArray[Stored], background: Background, press: Press
-) -> tuple[tuple[str, ...], Stages]:
+def _write(job: _Job, run: Run, press: Press) -> tuple[tuple[str, ...], Stages]:
     stages = Stages()
+    run.permit.check()
     with at_item(job.item):
-        pixels = decode(job.data, job.header, background, press.sixteen_bit, press.buffers)
+        pixels = decode(job.data, job.header, run.background, press.sixteen_bit, press.buffers)
     stages.lap("decode")
     resized = (job.plan.resized.height, job.plan.resized.width)
     hands = press.crew.idle() + 1
-    press.crew.spread(press.engine.split(pixels.array, resized, table, job.out, hands))
+    bands = press.engine.split(pixels.array, resized, run.table, job.out, hands)
+    press.crew.spread([partial(_permitted, run.permit, band) for band in bands])
     stages.lap("patchify")
     return pixels.notes, stages
 
 
-def _room(items: Sequence[Frames], table: NDArray[Stored], buffers: Buffers) -> NDArray[Stored]:
-    """A buffer for the elements of all items, of the table's type."""
-    length_bytes = sum(each.plan.elements for each in items) * table.itemsize
-    room: NDArray[Stored] = buffers.take(length_bytes).view(table.dtype)
+def _permitted(permit: Permit, band: Callable[[], None]) -> None:
+    permit.check()
+    band()
+
+
+def _room(items: Sequence[Frames], run: Run, buffers: Buffers) -> NDArray[Stored]:
+    """A buffer for the elements of all items, of the table's type, within the permit's share."""
+    pixels = sum(header.stored.pixels for each in items for header in each.headers)
+    length_bytes = sum(each.plan.elements for each in items) * run.table.itemsize
+    on_gone = run.permit.reserve(pixels, length_bytes)
+    room: NDArray[Stored] = buffers.take(length_bytes, on_gone).view(run.table.dtype)
     return room
 
 

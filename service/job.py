@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kernels.tables import table
 from service.codec.inspect import inspect
-from service.frames import Frames, Press, write
+from service.frames import Frames, Permit, Press, Run, write
 from service.plan.items import plan_items
 from service.plan.profiles import Profile, Profiles
 from service.telemetry.stages import Stages
@@ -48,16 +48,15 @@ class Tools:
     versions: dict[str, str]
 
 
-def preprocess(request: Request, tools: Tools, stages: Stages) -> Frame:
+def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -> Frame:
     """Answer one request; raises the tree of `service.errors`, naming the item at fault."""
-    stages.lap("queue")
     profile = tools.profiles.find(request.model)
     headers = inspect(request.items, tools.limits)
     plans = plan_items(request.items, headers, profile, request.dtype, tools.limits)
     stages.lap("plan")
     items = [Frames(*each) for each in zip(request.items, headers, plans, strict=True)]
     lut = table(request.dtype.value, profile.mean, profile.std)
-    written = write(items, lut, request.background, tools.press, stages)
+    written = write(items, Run(lut, request.background, permit), tools.press, stages)
     stages.skip()  # `write` has told what each of its threads spent
     policy = policy_text(_policy(request, profile, tools))
     parts = tuple(

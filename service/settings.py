@@ -5,20 +5,27 @@ once. Rooms are handed what they need (`Limits`, a port), never this object.
 """
 
 import difflib
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from service.types import Limits, SixteenBit
+from service.cpus import usable_cpus
+from service.types import Budgets, Limits, SixteenBit, Timeouts
 
 PREFIX = "PATCHMILL_"
 
+CPUS_PER_WORKER = 4
+REQUESTS_PER_THREAD = 32
+"""In progress and waiting: at 5 to 50 ms each, the last waits 0.2 to 2 s."""
+
 Count = Annotated[int, Field(ge=1)]
+Share = Annotated[int, Field(ge=0)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+Pause = Annotated[float, Field(ge=0, le=3_600)]
 
 
 class SettingsFault(ValueError):
@@ -40,11 +47,18 @@ class Settings(BaseSettings):
         "info", description="Least severe log line that is written."
     )
 
+    workers: int = Field(
+        0,
+        ge=0,
+        le=256,
+        description="Processes; 0 means one for every 4 usable CPUs, at least one.",
+    )
     threads: int = Field(
         0,
         ge=0,
         le=1024,
-        description="Threads for decoding and kernels; 0 means one per usable CPU.",
+        description="Threads for decoding and kernels, of all workers together; "
+        "0 means one per usable CPU.",
     )
     kernel: Literal["auto", "simd", "portable", "numpy"] = Field(
         "auto",
@@ -76,18 +90,79 @@ class Settings(BaseSettings):
         512 * 2**20, ge=1, lt=2**32, description="Bytes of one answer's patches."
     )
 
-    keep_bytes: int = Field(
-        512 * 2**20, ge=0, description="Bytes of idle buffers that are kept for reuse."
+    queue_length: Share = Field(
+        0, description="Requests in progress or waiting; 0 means 32 for each thread."
+    )
+    body_budget_bytes: Share = Field(
+        0, description="Bytes of all bodies in progress; 0 means 512 MiB for each worker."
+    )
+    pixel_budget: Share = Field(
+        0, description="Pixels of all requests at work; 0 means 200,000,000 for each worker."
+    )
+    answer_budget_bytes: Share = Field(
+        0, description="Bytes of all answers until they are sent; 0 means 1 GiB for each worker."
+    )
+    keep_bytes: Share = Field(
+        0, description="Bytes of idle buffers kept for reuse; 0 means 512 MiB for each worker."
+    )
+
+    deadline_s: Seconds = Field(
+        30, description="Seconds from a request's headers to the start of its answer."
+    )
+    header_timeout_s: Seconds = Field(10, description="Seconds for the headers of a request.")
+    body_timeout_s: Seconds = Field(20, description="Seconds for the body of a request.")
+    write_timeout_s: Seconds = Field(30, description="Seconds for the client to take its answer.")
+    keep_alive_s: Seconds = Field(75, description="Seconds that an idle connection stays open.")
+    stuck_after_s: Seconds = Field(
+        30,
+        description="Seconds beyond a request's deadline after which a thread that still works "
+        "on it makes its worker end.",
+    )
+    drain_delay_s: Pause = Field(
+        5, description="Seconds to accept requests on after SIGTERM, while readiness is 503."
+    )
+    grace_s: Seconds = Field(
+        60, description="Seconds for requests in progress to finish after that."
     )
 
     @property
     def limits(self) -> Limits:
-        return Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
+        return Limits(**self._fields(Limits))
+
+    @property
+    def timeouts(self) -> Timeouts:
+        return Timeouts(**self._fields(Timeouts))
+
+    @property
+    def worker_count(self) -> int:
+        """The processes to start."""
+        return self.workers or max(1, round(usable_cpus() / CPUS_PER_WORKER))
 
     @property
     def thread_count(self) -> int:
-        """The threads to start: as set, or one for each CPU this process may use."""
-        return self.threads or len(os.sched_getaffinity(0))
+        """The threads of one worker: its share, rounded up."""
+        return -(-(self.threads or usable_cpus()) // self.worker_count)
+
+    @property
+    def budgets(self) -> Budgets:
+        """One worker's share of the totals."""
+        return Budgets(
+            queue_length=self._share(self.queue_length, REQUESTS_PER_THREAD * self.thread_count),
+            body_bytes=self._share(self.body_budget_bytes, 512 * 2**20),
+            pixels=self._share(self.pixel_budget, 200_000_000),
+            answer_bytes=self._share(self.answer_budget_bytes, 2**30),
+        )
+
+    @property
+    def kept_share_bytes(self) -> int:
+        """One worker's share of `keep_bytes`."""
+        return self._share(self.keep_bytes, 512 * 2**20)
+
+    def _share(self, total: int, default: int) -> int:
+        return max(1, total // self.worker_count) if total else default
+
+    def _fields(self, kind: type[Limits] | type[Timeouts]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in kind.__dataclass_fields__}
 
 
 def load(given: Mapping[str, object]) -> Settings:

@@ -77,6 +77,33 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Budgets:
+    """What all requests of one worker may hold at once; every field is a worker's share.
+
+    `queue_length` counts requests, from their headers to the end of their answer.
+    """
+
+    queue_length: int
+    body_bytes: int
+    pixels: int
+    answer_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long each part of a request may take, in seconds; every field is a setting."""
+
+    deadline_s: float
+    header_timeout_s: float
+    body_timeout_s: float
+    write_timeout_s: float
+    keep_alive_s: float
+    stuck_after_s: float
+    drain_delay_s: float
+    grace_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """What the bytes seen so far say about a picture; None is "cannot tell yet".
 

@@ -25,8 +25,10 @@ def test_every_leaf_has_a_code_of_its_own_a_status_and_a_sentence() -> None:
         assert leaf.title.endswith(".")
 
 
-def test_only_faults_of_ours_are_worth_a_retry() -> None:
-    assert all(leaf.retryable is (leaf.status >= 500) for leaf in leaves())
+def test_what_may_go_better_another_time_is_worth_a_retry_and_nothing_else() -> None:
+    assert all(
+        leaf.retryable is (leaf.status in (408, 429) or leaf.status >= 500) for leaf in leaves()
+    )
 
 
 def test_a_detail_is_cut_to_its_length() -> None:

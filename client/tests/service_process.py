@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -49,7 +50,8 @@ class Service:
         self._process = subprocess.Popen(
             [python, "-m", "service", "serve", "--port", str(port)],
             cwd=ROOT,
-            env={**clean_environ(), **environ},
+            env={**clean_environ(), "PATCHMILL_DRAIN_DELAY_S": "0", **environ},
+            start_new_session=True,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -66,7 +68,10 @@ class Service:
 
     def stop(self, signal_name: str = "terminate") -> None:
         """End it: with `terminate` it finishes what it has begun, with `kill` it does not."""
-        getattr(self._process, signal_name)()
+        if signal_name == "kill":
+            os.killpg(self._process.pid, signal.SIGKILL)  # its workers too
+        else:
+            self._process.terminate()
         self._process.wait(START_TIMEOUT_S)
         self._reader.join()
         assert self._process.stderr

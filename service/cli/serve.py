@@ -5,13 +5,14 @@ import logging
 import os
 import sys
 
-from service.app import create_app
+from service.plan import profiles
 from service.plan.profiles import ProfileFault
 from service.serve.listener import CannotListen, listen
-from service.serve.server import serve
-from service.settings import Settings, SettingsFault, load, misspelt
+from service.serve.supervisor import serve
+from service.settings import Settings, SettingsFault, load, misspelt, variable
 from service.telemetry import logs
 
+EXIT_CANNOT_SERVE = 1
 EXIT_BAD_SETTINGS = 2
 
 
@@ -24,15 +25,16 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 
 def run(args: argparse.Namespace) -> int:
     given = {name: getattr(args, name) for name in ("host", "port", "uds")}
+    given = {name: value for name, value in given.items() if value is not None}
     try:
-        settings = load({name: value for name, value in given.items() if value is not None})
+        settings = load(given)
         logs.configure(settings.log_level)
         for line in misspelt(os.environ):
             logging.getLogger("patchmill").warning("%s", line)
-        app = create_app(settings)
+        profiles.load_all(settings.profiles_dir, settings.default_model)
         listener = listen(settings)
     except (SettingsFault, ProfileFault, CannotListen) as fault:
         print(f"patchmill cannot start:\n{fault}", file=sys.stderr)
         return EXIT_BAD_SETTINGS
-    serve(app, settings, listener)
-    return 0
+    os.environ |= {variable(name): value for name, value in given.items()}  # for the workers
+    return 0 if serve(settings, listener) else EXIT_CANNOT_SERVE

@@ -1,24 +1,22 @@
-"""The answer on the wire: a small head and one memoryview, sent one after the other."""
+"""The answer on the wire: a small head and one memoryview, sent one after the other.
 
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+Never joined: 40 MB cost no second 40 MB. The view keeps its buffer, and so its
+share of the budget, until the transport has sent it.
+"""
+
+from starlette.types import Send
 
 from service.types import Frame
 
 MEDIA_TYPE = "application/msgpack"
 
 
-class FrameResponse(Response):
-    """Sends a packed answer without joining it: 40 MB cost no second 40 MB."""
-
-    media_type = MEDIA_TYPE
-
-    def __init__(self, frame: Frame) -> None:
-        super().__init__(headers={"Content-Length": str(frame.length_bytes)})
-        self._frame = frame
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        start = {"status": self.status_code, "headers": self.raw_headers}
-        await send({"type": "http.response.start", **start})
-        for part, more in ((self._frame.head, True), (self._frame.data, False)):
-            await send({"type": "http.response.body", "body": part, "more_body": more})
+async def send(frame: Frame, send: Send) -> None:
+    """Send a packed answer with status 200."""
+    headers = [
+        (b"content-type", MEDIA_TYPE.encode()),
+        (b"content-length", str(frame.length_bytes).encode()),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": frame.head, "more_body": True})
+    await send({"type": "http.response.body", "body": frame.data, "more_body": False})

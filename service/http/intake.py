@@ -2,20 +2,23 @@
 
 Raw bytes are one picture; multipart, msgpack and JSON hold several and may
 carry parameters. The type of the body decides the form; what a picture is
-called never decides its format. Bodies stay in memory, bounded by the limits
-while they stream; nothing is written to disk and nothing is fetched.
+called never decides its format. Bodies stay in memory, counted by the request's
+ticket while they stream; nothing is written to disk and nothing is fetched.
 """
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from multipart import parse_options_header
-from starlette.requests import Request
+from starlette.datastructures import Headers
+from starlette.types import Receive
 
-from service.errors import BodyTooLarge, EmptyBody, UnsupportedEncoding
+from service.errors import BodyTooLarge, ClientLeft, EmptyBody, SlowRequest, UnsupportedEncoding
 from service.http import json_body, msgpack_body, multipart_body
 from service.http.items import Pairs
-from service.pool.executor import Executor
+from service.pool.admission import Ticket
 from service.types import Item, ItemType, Limits
 
 MULTIPART = "multipart/form-data"
@@ -27,44 +30,101 @@ PARSERS = {
 }
 """Body forms that are parsed when they are whole."""
 
+COST = {"application/json": 4, MULTIPART: 2} | dict.fromkeys(tuple(PARSERS)[1:], 2)
+"""Bytes of memory a byte of the body takes at most, where it is not one: JSON is held as
+bytes, as text, as strings of base64 and decoded; the others as they came and in pieces."""
+
+Items = tuple[tuple[Item, ...], Pairs]
+
 
 @dataclass(frozen=True, slots=True)
-class Intake:
-    """A body taken apart: at least one item, and (name, value) pairs still unchecked."""
+class Form:
+    """What the headers say of a body, before it is read: made by `form`."""
 
-    items: tuple[Item, ...]
-    pairs: Pairs
+    kind: str
+    boundary: str
+    length_bytes: int | None
+    cost: int
 
-
-async def take(request: Request, limits: Limits, executor: Executor) -> Intake:
-    """Read and parse the body; the first byte is awaited after the headers are accepted.
-
-    Whole bodies are parsed on the executor: unpacking 60 MB would hold up every
-    other client of the event loop. Raises UnsupportedEncoding, BodyTooLarge,
-    EmptyBody and the faults of each form.
-    """
-    _check_headers(request, limits)
-    kind, options = parse_options_header(request.headers.get("content-type", ""))
-    chunks = _chunks(request, limits)
-    if kind == MULTIPART:
-        parser = multipart_body.Parser(options.get("boundary", ""), limits)
-        async for chunk in chunks:
-            parser.feed(chunk)
-        return Intake(*parser.finish())
-    body = await _whole(chunks)
-    if kind in PARSERS:
-        return Intake(*await executor.run(PARSERS[kind], body, limits))
-    # Any other label is a hint at most: the bytes decide.
-    return Intake((Item(ItemType.IMAGE, (body,)),), ())
+    @property
+    def cost_bytes(self) -> int | None:
+        """What the whole body will take of memory; None when its length is not told."""
+        return None if self.length_bytes is None else self.length_bytes * self.cost
 
 
-def _check_headers(request: Request, limits: Limits) -> None:
-    encodings = ",".join(request.headers.getlist("content-encoding")).lower().split(",")
+def form(headers: Headers, limits: Limits) -> Form:
+    """Raises UnsupportedEncoding and BodyTooLarge; no byte of the body is needed."""
+    encodings = ",".join(headers.getlist("content-encoding")).lower().split(",")
     if any(encoding.strip() not in ("identity", "") for encoding in encodings):
         raise UnsupportedEncoding("send the body without a Content-Encoding")
-    length = request.headers.get("content-length", "")
-    if length.isascii() and length.isdigit():
-        _check_length(int(length), limits)
+    length = headers.get("content-length", "")
+    length_bytes = int(length) if length.isascii() and length.isdigit() else None
+    _check_length(length_bytes or 0, limits)
+    kind, options = parse_options_header(headers.get("content-type", ""))
+    return Form(kind, options.get("boundary", ""), length_bytes, COST.get(kind, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Where a body comes from, and what bounds it."""
+
+    receive: Receive
+    ticket: Ticket
+    limits: Limits
+    timeout_s: float
+
+
+async def take(wanted: Form, upload: Upload) -> Callable[[], Items]:
+    """Read the body; gives a call that takes it apart, for a thread.
+
+    It is not for the event loop: unpacking 60 MB would hold up every other
+    client. It gives at least one item, and (name, value) pairs still unchecked.
+    Raises BodyTooLarge, EmptyBody, SlowRequest, ClientLeft, and the faults of
+    multipart; the call raises those of the other forms.
+    """
+    if wanted.kind == MULTIPART:
+        parser = multipart_body.Parser(wanted.boundary, upload.limits)
+        await _read(wanted, upload, parser.feed)
+        return parser.finish
+    # A bytearray, not a list of chunks: a sender of one-byte chunks would make a list cost
+    # forty times the body.
+    whole = bytearray()
+    await _read(wanted, upload, whole.extend)
+    if wanted.kind in PARSERS:
+        return partial(PARSERS[wanted.kind], bytes(whole), upload.limits)
+    # Any other label is a hint at most: the bytes decide.
+    items = (Item(ItemType.IMAGE, (bytes(whole),)),)
+    return lambda: (items, ())
+
+
+async def _read(wanted: Form, upload: Upload, sink: Callable[[bytes], None]) -> None:
+    """The body as it arrives; stops the moment it grows over a limit or is too slow."""
+    unforeseen = wanted.cost if wanted.length_bytes is None else 0
+    ticket, loop = upload.ticket, asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(upload.timeout_s) as limit:
+            ticket.uploading(lambda: limit.reschedule(loop.time()))
+            more = True
+            while more:
+                message = await upload.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientLeft
+                chunk = message["body"]
+                ticket.receive(len(chunk), len(chunk) * unforeseen)
+                _check_length(ticket.received_bytes, upload.limits)
+                if chunk:
+                    sink(chunk)
+                more = message["more_body"]
+    except TimeoutError as error:
+        ticket.check()
+        raise SlowRequest(
+            f"{ticket.received_bytes} bytes of the body came within {upload.timeout_s:g} s",
+            limit=round(upload.timeout_s),
+            setting="body_timeout_s",
+        ) from error
+    ticket.uploaded()
+    if not ticket.received_bytes:
+        raise EmptyBody("the body has no bytes")
 
 
 def _check_length(length_bytes: int, limits: Limits) -> None:
@@ -75,27 +135,3 @@ def _check_length(length_bytes: int, limits: Limits) -> None:
             actual=length_bytes,
             setting="max_body_bytes",
         )
-
-
-async def _chunks(request: Request, limits: Limits) -> AsyncIterator[bytes]:
-    """The body as it arrives; stops the moment it grows over the limit."""
-    received_bytes = 0
-    async for chunk in request.stream():
-        received_bytes += len(chunk)
-        _check_length(received_bytes, limits)
-        if chunk:
-            yield chunk
-    if not received_bytes:
-        raise EmptyBody("the body has no bytes")
-
-
-async def _whole(chunks: AsyncIterator[bytes]) -> bytes:
-    """The body as one bytes object.
-
-    A bytearray in between, not a list of chunks: a sender of one-byte chunks
-    would make a list cost forty times the body.
-    """
-    body = bytearray()
-    async for chunk in chunks:
-        body += chunk
-    return bytes(body)

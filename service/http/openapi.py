@@ -6,11 +6,14 @@ answers are described by hand, from the same tables that check them.
 
 from typing import Any
 
+from fastapi import FastAPI
+
 from service.http.answer import MEDIA_TYPE as ANSWER_TYPE
 from service.http.intake import MULTIPART
 from service.http.multipart_body import PICTURES
 from service.http.parameters import ALLOWED
-from service.http.problems import MEDIA_TYPE as PROBLEM_TYPE
+from service.http.preprocess import METHOD, PATH
+from service.problem import MEDIA_TYPE as PROBLEM_TYPE
 from service.types import Dtype, Layout, Order
 
 JSON = "application/json"
@@ -93,6 +96,9 @@ OPENAI_PART = _map(
 )
 
 PREPROCESS: dict[str, Any] = {
+    "summary": "Preprocess",
+    "description": "Turn pictures into patches; docs/wire.md describes the answer.",
+    "operationId": "preprocess",
     "parameters": [
         {"name": name, "in": "query", "required": False, "schema": schema}
         for name, schema in PARAMETER_SCHEMAS.items()
@@ -118,11 +124,14 @@ PREPROCESS: dict[str, Any] = {
             "content": {ANSWER_TYPE: {"schema": BINARY}},
         },
         "400": _problem("The request is malformed."),
+        "408": _problem("The body came too slowly."),
         "413": _problem("The body is too large."),
         "415": _problem("A format or an encoding that is not read here."),
         "422": _problem("A picture or a parameter that cannot be used."),
+        "429": _problem("Too much at once; Retry-After says when to try again."),
         "500": _problem("The service failed."),
-        "503": _problem("The service is not ready yet."),
+        "503": _problem("The service is not ready yet, or about to end."),
+        "504": _problem("There was no answer in time."),
     },
 }
 
@@ -132,3 +141,15 @@ PROBE: dict[str, Any] = {"responses": {"200": _json("The process answers.")}}
 READY: dict[str, Any] = {
     "responses": {"200": _json("Requests are taken."), "503": _problem("Not yet.")}
 }
+
+
+def document(app: FastAPI) -> None:
+    """Put `/preprocess` into the document that the framework makes of its own routes."""
+    of_routes = app.openapi
+
+    def whole() -> dict[str, Any]:
+        schema = of_routes()
+        schema["paths"] = {PATH: {METHOD.lower(): PREPROCESS}, **schema["paths"]}
+        return schema
+
+    app.openapi = whole  # type: ignore[method-assign]

@@ -1,7 +1,6 @@
 """Errors to answers: the one place where HTTP meets the error tree (RFC 9457)."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
@@ -14,30 +13,19 @@ from service.errors import (
     MethodNotAllowed,
     NotFound,
     PatchmillError,
+    SlowRequest,
 )
-from service.settings import variable
-
-MEDIA_TYPE = "application/problem+json"
+from service.problem import MEDIA_TYPE, content
 
 
 def problem(error: PatchmillError, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The answer to a fault: its facts and nothing else."""
-    content: dict[str, Any] = {
-        "type": f"urn:patchmill:problem:{error.code}",
-        "title": error.title,
-        "status": error.status,
-        "detail": error.detail,
-        "code": error.code,
-        "retryable": error.retryable,
-    }
-    facts = {
-        "item": error.item,
-        "limit": error.limit,
-        "actual": error.actual,
-        "setting": variable(error.setting) if error.setting else None,
-    }
-    content.update({name: fact for name, fact in facts.items() if fact is not None})
-    return JSONResponse(content, error.status, headers, MEDIA_TYPE)
+    """The answer to a fault."""
+    answer = JSONResponse(content(error), error.status, headers, MEDIA_TYPE)
+    if error.retry_after_s is not None:
+        answer.headers["Retry-After"] = str(error.retry_after_s)
+    if error.status == SlowRequest.status:
+        answer.headers["Connection"] = "close"  # RFC 9110, section 15.5.9
+    return answer
 
 
 def install(app: FastAPI) -> None:

@@ -1,39 +1,18 @@
-"""The routes: each reads its request, hands the work on and says what comes back.
-
-`POST /preprocess` takes only the raw request, because a declared body parameter
-would make the server read the body before we have looked at the headers.
-"""
+"""The routes beside `/preprocess`: what this service knows, and how it is."""
 
 from typing import Any
 
-from fastapi import APIRouter, Request
-from starlette.responses import JSONResponse, Response
+from fastapi import APIRouter
+from starlette.responses import JSONResponse
 
-from service import job
-from service.http import intake, openapi, parameters
-from service.http.answer import FrameResponse
+from service.http import openapi
 from service.http.state import State
-from service.telemetry.stages import Stages
 from service.types import Dtype, Format
 
 
 def router(state: State) -> APIRouter:
-    """All routes over one state."""
+    """All of them over one state."""
     routes = APIRouter()
-
-    @routes.post("/preprocess", response_class=Response, openapi_extra=openapi.PREPROCESS)
-    async def preprocess(request: Request) -> Response:
-        """Turn pictures into patches; docs/wire.md describes the answer."""
-        stages = Stages()
-        tools = state.ready_tools()
-        query = request.query_params.multi_items()
-        parameters.parse(query)  # before the body is read: a wrong query costs no upload
-        taken = await intake.take(request, state.limits, state.executor)
-        wanted = parameters.parse((*query, *taken.pairs))
-        model = state.profiles.default.name if wanted.model is None else wanted.model
-        stages.lap("receive")
-        work = job.Request(taken.items, model, wanted.dtype, wanted.background)
-        return FrameResponse(await state.executor.run(job.preprocess, work, tools, stages))
 
     @routes.get("/models", openapi_extra=openapi.MODELS)
     async def models() -> JSONResponse:
@@ -50,8 +29,16 @@ def router(state: State) -> APIRouter:
 
     @routes.get("/info", openapi_extra=openapi.INFO)
     async def info() -> JSONResponse:
-        """What this service is: versions, every setting, and which kernel runs and why."""
-        return JSONResponse({**state.facts, "kernel": _kernel(state), "formats": list(Format)})
+        """Versions, every setting, which kernel runs and why, budgets and what is in use."""
+        return JSONResponse(
+            {
+                **state.facts,
+                "kernel": _kernel(state),
+                "formats": list(Format),
+                "in_use": _in_use(state),
+                "requests": state.counts.facts(),
+            }
+        )
 
     @routes.get("/health/live", openapi_extra=openapi.PROBE)
     async def live() -> JSONResponse:
@@ -60,8 +47,8 @@ def router(state: State) -> APIRouter:
 
     @routes.get("/health/ready", openapi_extra=openapi.READY)
     async def ready() -> JSONResponse:
-        """The kernels are warm and requests are taken."""
-        state.ready_tools()
+        """The kernels are warm, and the worker is not about to end."""
+        state.check_ready()
         return JSONResponse({"status": "ready"})
 
     for path, probe in (("/health/live", live), ("/health/ready", ready)):
@@ -74,3 +61,15 @@ def _kernel(state: State) -> dict[str, Any]:
     if state.tools is None:
         return {"name": None, "reason": "being compiled"}
     return {"name": state.tools.press.engine.name, "reason": state.tools.press.engine.reason}
+
+
+def _in_use(state: State) -> dict[str, int]:
+    """What this worker holds now, under the names of its budgets, and the pool's idle memory."""
+    buffers = state.tools.press.buffers if state.tools else None
+    return {
+        "queue_length": state.admission.tickets,
+        "body_bytes": state.admission.body_bytes,
+        "pixels": state.budget.pixels,
+        "answer_bytes": state.budget.answer_bytes,
+        "kept_bytes": buffers.kept_bytes if buffers else 0,
+    }

@@ -3,28 +3,44 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from service.errors import NotReady
+from service.errors import Draining, NotReady
 from service.job import Tools
 from service.plan.profiles import Profiles
+from service.pool.admission import Admission
+from service.pool.budget import Budget
 from service.pool.executor import Executor
-from service.types import Limits
+from service.telemetry.counts import Counts
+from service.types import Budgets, Limits, Timeouts
 
 
 @dataclass(slots=True)
 class State:
     """Made by the composition root; `tools` is set once the kernels are warm.
 
-    `facts` is what /info tells beside the kernel: versions and settings.
+    `facts` is what /info tells beside the kernel and current use: versions and
+    settings. `draining` is set when the worker is about to end.
     """
 
     limits: Limits
+    timeouts: Timeouts
+    budgets: Budgets
     profiles: Profiles
     executor: Executor
+    admission: Admission
+    budget: Budget
+    counts: Counts
     facts: Mapping[str, object]
     tools: Tools | None = field(default=None)
+    draining: bool = field(default=False)
 
     def ready_tools(self) -> Tools:
         """The tools; raises NotReady while the kernels compile."""
         if self.tools is None:
             raise NotReady("the kernels are being compiled; ask /health/ready")
         return self.tools
+
+    def check_ready(self) -> None:
+        """Raises NotReady while the kernels compile, Draining when the worker is about to end."""
+        self.ready_tools()
+        if self.draining:
+            raise Draining("requests are still taken for a moment; send new ones elsewhere")

@@ -92,6 +92,11 @@ class Profiles:
         return iter(self._profiles)
 
 
+def load_all(further: Path | None, default: str) -> Profiles:
+    """The built-in profiles and those of a folder of the operator's own; raises as `load`."""
+    return load([BUILT_IN, *([further] if further else [])], default)
+
+
 def load(folders: Sequence[Path], default: str) -> Profiles:
     """Read every *.toml of the folders, in order of folder and file name.
 

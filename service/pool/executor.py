@@ -4,17 +4,31 @@ Decoders, the resize and the kernels release the GIL, so threads scale over
 cores and nothing is copied between processes. First in, first out. A request
 with several parts offers them to threads that have nothing to do: a lone
 request uses all cores, a busy service runs one picture per thread.
+
+A thread cannot be killed. So whoever waits is answered at the deadline, the
+work is told to stop at its next check, and what does not stop is seen here.
 """
 
 import asyncio
+import os
+import threading
+import time
+import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from threading import Lock
 from typing import TypeVar, TypeVarTuple
+
+from service.errors import ClientLeft
+from service.pool.permit import Permit
 
 Args = TypeVarTuple("Args")
 Result = TypeVar("Result")
+
+NICENESS = 10
+"""Of the threads, so that the event loop runs when it has to: with two threads busy on two
+cores a probe's p99 is 8 ms so, 12 ms without."""
+LOOK_AGAIN_S = 0.05
 
 
 class Executor:
@@ -22,13 +36,57 @@ class Executor:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="patchmill")
+        self._threads = ThreadPoolExecutor(
+            threads, thread_name_prefix="patchmill", initializer=_give_way_to_the_loop
+        )
         self._busy = 0
-        self._lock = Lock()
+        self._lock = threading.Lock()
+        self._at_work: set[Permit] = set()
 
     async def run(self, work: Callable[[*Args], Result], *args: *Args) -> Result:
-        """The result of `work(*args)`, computed on one of the threads."""
+        """The result of `work(*args)`, computed on one of the threads, however long it takes."""
         return await asyncio.wrap_future(self._threads.submit(self._counted, partial(work, *args)))
+
+    async def answer(
+        self,
+        permit: Permit,
+        gone: "asyncio.Future[None]",
+        on_end: Callable[[], None],
+        work: Callable[[], Result],
+    ) -> Result:
+        """The result of `work`, for as long as the permit lasts and until `gone` is done.
+
+        Raises DeadlineExceeded or ClientLeft at once; work that has not begun is then
+        dropped, the rest goes on to its next check. `on_end` is called on the event
+        loop when no thread is at it any more.
+        """
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+
+        def settle(done: "Future[Result]") -> None:
+            on_end()
+            if not done.cancelled():
+                _let_go(done.exception())
+            if not ended.done():
+                ended.set_result(None)
+
+        future = self._threads.submit(self._permitted, permit, work)
+        future.add_done_callback(lambda done: loop.call_soon_threadsafe(settle, done))
+        try:
+            await asyncio.wait(
+                (ended, gone), timeout=permit.left_s, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            if not ended.done():
+                ended.cancel()
+                permit.abandoned = True
+                future.cancel()
+        if ended.cancelled():
+            raise ClientLeft if gone.done() else permit.expired()
+        try:
+            return future.result()
+        finally:
+            del future  # a fault's stack holds this frame, which must not hold the fault
 
     def spread(self, tasks: Sequence[Callable[[], Result]]) -> list[Result]:
         """The tasks' results in order, computed by the caller and by whoever is idle.
@@ -43,6 +101,8 @@ class Executor:
         for task, future in zip(tasks[1:], offered, strict=True):
             settled.append(_settled(task) if future.cancel() else future)
         wait(settled)  # no thread may go on writing for a request that has failed
+        for each in settled:
+            _let_go(each.exception())
         return [each.result() for each in settled]
 
     def idle(self) -> int:
@@ -50,9 +110,28 @@ class Executor:
         with self._lock:
             return max(0, self.threads - self._busy)
 
-    def close(self) -> None:
-        """Wait for the work in progress; drop what has not begun."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+    def overdue_s(self) -> float:
+        """How long beyond its deadline the worst request is still worked on; 0 is not at all."""
+        with self._lock:
+            return max((-permit.left_s for permit in self._at_work), default=0.0)
+
+    async def close(self, patience_s: float) -> bool:
+        """Drop what has not begun and wait for the rest; False when some is not done in time."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        ends_s = time.monotonic() + patience_s
+        while self.idle() < self.threads and time.monotonic() < ends_s:
+            await asyncio.sleep(LOOK_AGAIN_S)
+        return self.idle() == self.threads
+
+    def _permitted(self, permit: Permit, work: Callable[[], Result]) -> Result:
+        with self._lock:
+            self._at_work.add(permit)
+        try:
+            permit.check()
+            return self._counted(work)
+        finally:
+            with self._lock:
+                self._at_work.discard(permit)
 
     def _counted(self, task: Callable[[], Result]) -> Result:
         with self._lock:
@@ -62,6 +141,24 @@ class Executor:
         finally:
             with self._lock:
                 self._busy -= 1
+
+
+def _give_way_to_the_loop() -> None:
+    """Linux holds a niceness for each thread (setpriority(2), "C library/kernel differences")."""
+    thread = threading.get_native_id()
+    lower = min(19, os.getpriority(os.PRIO_PROCESS, thread) + NICENESS)
+    os.setpriority(os.PRIO_PROCESS, thread, lower)
+
+
+def _let_go(fault: BaseException | None) -> None:
+    """Keep a fault's stack for the log, but not what its frames hold: pictures and buffers.
+
+    A future that holds a fault whose stack holds the future is garbage that
+    only the collector finds, and an idle service may not run it for hours.
+    """
+    while fault:
+        traceback.clear_frames(fault.__traceback__)
+        fault = fault.__cause__ or fault.__context__
 
 
 def _settled(task: Callable[[], Result]) -> Future[Result]:

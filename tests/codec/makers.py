@@ -177,6 +177,14 @@ def repeated_scans(times: int, height: int = 16, width: int = 24) -> bytes:
     return data[:-2] + data[at:-2] * times + b"\xff\xd9"
 
 
+def costly(scans: int) -> bytes:
+    """A plain grey picture of 4000x4000 with a scan of 31 bytes, 11 ms each, over and over."""
+    out = io.BytesIO()
+    Image.new("L", (4000, 4000), 100).save(out, "JPEG", progressive=True)
+    data = out.getvalue()
+    return data[:-2] + data[data.rindex(b"\xff\xda") : -2] * scans + b"\xff\xd9"
+
+
 def mpo(frames: int = 2) -> bytes:
     first, *others = (picture("RGB", 16, 24, seed) for seed in range(frames))
     return encode(first, "MPO", save_all=True, append_images=others)

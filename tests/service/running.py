@@ -30,6 +30,13 @@ class Running:
     def post(self, content: Any = None, **options: Any) -> httpx.Response:
         return self.client.post("/preprocess", content=content, **options)
 
+    def worker_pids(self) -> list[int]:
+        """The processes that the supervisor watches and that are servers."""
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        commands = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+        return [int(child) for child, command in commands.items() if b"spawn_main" in command]
+
     @property
     def port(self) -> int:
         assert self.client.base_url.port
@@ -37,23 +44,28 @@ class Running:
 
 
 @contextmanager
-def running(environ: Mapping[str, str] | None = None) -> Iterator[Running]:
-    """`patchmill serve --port 0` with further variables, until the block ends."""
+def running(environ: Mapping[str, str] | None = None, uds: Path | None = None) -> Iterator[Running]:
+    """`patchmill serve --port 0` with further variables, until the block ends.
+
+    `uds` is the Unix socket that the variables name, for the client to use.
+    """
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PATCHMILL_")}
     process = subprocess.Popen(
         [sys.executable, "-m", "service", "serve", "--port", "0"],
         cwd=ROOT,
-        env={**clean, **(environ or {})},
+        env={**clean, "PATCHMILL_DRAIN_DELAY_S": "0", **(environ or {})},
         stderr=subprocess.PIPE,
         text=True,
     )
     assert process.stderr
-    with httpx.Client(timeout=60) as client:
+    transport = httpx.HTTPTransport(uds=str(uds)) if uds else None
+    with httpx.Client(timeout=60, transport=transport) as client:
         service = Running(process, client)
         reader = threading.Thread(target=_follow, args=(process.stderr, service.log), daemon=True)
         reader.start()
         try:
-            client.base_url = httpx.URL(_address(service))
+            address = _address(service)
+            client.base_url = httpx.URL("http://mill" if uds else address)
             _wait_until_ready(service)
             yield service
         finally:
@@ -77,7 +89,7 @@ def problem(answer: httpx.Response) -> tuple[int, str, int | None]:
     assert told["type"] == f"urn:patchmill:problem:{told['code']}"
     assert told["title"]
     assert len(told["detail"]) <= 200
-    assert told["retryable"] is (answer.status_code >= 500)
+    assert told["retryable"] is (answer.status_code in (408, 429) or answer.status_code >= 500)
     return answer.status_code, told["code"], told.get("item")
 
 

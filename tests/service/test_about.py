@@ -61,7 +61,18 @@ def test_the_api_document_describes_every_route_and_body_form(service: Running) 
         "layout",
         "order",
     }
-    assert set(post["responses"]) == {"200", "400", "413", "415", "422", "500", "503"}
+    assert set(post["responses"]) == {
+        "200",
+        "400",
+        "408",
+        "413",
+        "415",
+        "422",
+        "429",
+        "500",
+        "503",
+        "504",
+    }
     assert list(post["responses"]["200"]["content"]) == ["application/msgpack"]
 
 

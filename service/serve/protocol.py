@@ -1,0 +1,166 @@
+"""The HTTP protocol: uvicorn's, with the deadlines that it lacks.
+
+A client that sends half a header keeps its connection for ever, and one that
+does not read its answer keeps the answer in our memory. Both get a deadline
+here, where the connection is; the body's is the application's own. A client
+whose long body is not wanted gets to read why before the connection closes.
+"""
+
+import asyncio
+import json
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from service.errors import BadRequest, PatchmillError, SlowRequest
+from service.problem import MEDIA_TYPE, content
+from service.telemetry.counts import Counts, Phase
+from service.types import Timeouts
+
+LINGER_S = 1.0
+"""How long a refused client may go on sending before it has read the refusal."""
+
+
+class Config(uvicorn.Config):
+    """uvicorn's configuration, and the deadlines."""
+
+    timeouts: Timeouts
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection."""
+
+    config: Config
+
+    def __init__(self, config: Config, *args: Any, **kwargs: Any) -> None:
+        super().__init__(config, *args, **kwargs)
+        self._timeouts = config.timeouts
+        self._counts: Counts | None = self.app_state.get("counts")
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._lingering = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # Nothing counts as written before the kernel has all of it: the write deadline holds
+        # to the last byte.
+        transport.set_write_buffer_limits(high=0)
+        self._await_header()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._counts and self.flow.write_paused and not self._lingering:
+            self._counts.left[Phase.ANSWER] += 1
+        self._stop_timers()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._lingering:
+            super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._header_timer is None:
+            self._await_header()
+
+    def on_headers_complete(self) -> None:
+        if self._header_timer:
+            self._header_timer.cancel()
+            self._header_timer = None
+        super().on_headers_complete()
+        if _has_body(self.headers):
+            self.cycle.transport = _Lingering(self)  # type: ignore[assignment]
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_timer = self.loop.call_later(
+            self._timeouts.write_timeout_s, self._not_read_in_time
+        )
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._write_timer:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        self._refuse(BadRequest("this is not a readable HTTP request"))
+
+    def linger(self) -> None:
+        """Say that nothing more comes, and drop what the client still sends, for a while."""
+        if self.transport.is_closing() or self._lingering:
+            return
+        self._lingering = True
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.flow.resume_reading()
+        self._header_timer = self.loop.call_later(LINGER_S, self.transport.close)
+
+    @property
+    def lingering(self) -> bool:
+        return self._lingering
+
+    def _await_header(self) -> None:
+        self._header_timer = self.loop.call_later(
+            self._timeouts.header_timeout_s, self._no_header_in_time
+        )
+
+    def _no_header_in_time(self) -> None:
+        if self.cycle and not self.cycle.response_complete:
+            self._await_header()  # an earlier answer is still on its way
+        elif self.scope is None:
+            self.transport.close()  # not a byte: nobody is there to be told
+        else:
+            limit_s = self._timeouts.header_timeout_s
+            self._refuse(
+                SlowRequest(
+                    f"the headers were not complete within {limit_s:g} s",
+                    limit=round(limit_s),
+                    setting="header_timeout_s",
+                )
+            )
+
+    def _not_read_in_time(self) -> None:
+        self.transport.abort()
+
+    def _refuse(self, error: PatchmillError) -> None:
+        """Answer without the application, which never saw a request."""
+        if self._counts:
+            self._counts.refused[error.code] += 1
+        body = json.dumps(content(error)).encode()
+        head = (
+            f"HTTP/1.1 {error.status} \r\ncontent-type: {MEDIA_TYPE}\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+    def _stop_timers(self) -> None:
+        for timer in (self._header_timer, self._write_timer):
+            if timer:
+                timer.cancel()
+
+
+class _Lingering:
+    """A connection's transport whose `close` lingers while a body is still on its way."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        self._protocol = protocol
+        self._cycle = protocol.cycle
+        self.write = protocol.transport.write
+
+    def close(self) -> None:
+        if self._cycle.more_body:
+            self._protocol.linger()
+        else:
+            self._protocol.transport.close()
+
+    def is_closing(self) -> bool:
+        return self._protocol.lingering or self._protocol.transport.is_closing()
+
+
+def _has_body(headers: list[tuple[bytes, bytes]]) -> bool:
+    return any(
+        (name == b"content-length" and value != b"0") or name == b"transfer-encoding"
+        for name, value in headers
+    )
