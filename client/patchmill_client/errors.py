@@ -4,6 +4,11 @@
     ├── InvalidInput              what was given cannot be sent; nothing was sent
     ├── MissingPackage            torch or Pillow is needed and not installed
     ├── AlreadyNormalized         normalize() on elements that have it already
+    ├── UndefinedShuffle          a pixel shuffle that cannot be done
+    │   ├── BadFactor
+    │   ├── UnknownVersion
+    │   ├── UnevenGrid            sides that are no multiples of patch or factor
+    │   └── LengthMismatch        x and the sizes disagree
     ├── TransportError            no whole answer came
     │   ├── ConnectFailed
     │   ├── ConnectionLost
@@ -72,6 +77,38 @@ class MissingPackage(PatchmillError, ImportError):
 
 class AlreadyNormalized(PatchmillError, TypeError):
     """The elements are normalised; doing it twice would spoil them."""
+
+
+# a pixel shuffle that cannot be done
+
+
+class UndefinedShuffle(PatchmillError, ValueError):
+    """A pixel shuffle that cannot be done with what was given."""
+
+
+class BadFactor(UndefinedShuffle):
+    """`scale_factor` is not one divided by a whole number."""
+
+
+class UnknownVersion(UndefinedShuffle):
+    """A `version` other than v1 and v2."""
+
+
+class UnevenGrid(UndefinedShuffle):
+    """Sides that are no multiples of the patch or of the factor; `item` is the image's index."""
+
+    def __init__(self, detail: str, item: int | None) -> None:
+        super().__init__(detail)
+        self.item = item
+
+
+class LengthMismatch(UndefinedShuffle):
+    """The tensor and its sizes disagree, in patches or in axes."""
+
+    def __init__(self, detail: str, expected: int, actual: int) -> None:
+        super().__init__(detail)
+        self.expected = expected
+        self.actual = actual
 
 
 # no whole answer

@@ -12,6 +12,10 @@ EXAMPLES: list[PatchmillError] = [
     errors.InvalidInput("a detail", 3),
     errors.MissingPackage("a detail"),
     errors.AlreadyNormalized("a detail"),
+    errors.BadFactor("a detail"),
+    errors.UnknownVersion("a detail"),
+    errors.UnevenGrid("a detail", 2),
+    errors.LengthMismatch("a detail", 16, 24),
     errors.TimedOut("a detail"),
     errors.UnexpectedAnswer("a detail", 302),
     errors.AnswerOverLimit("a detail", 10, 20),
@@ -31,6 +35,7 @@ def test_an_error_crosses_processes_with_all_its_facts(error: PatchmillError) ->
 
 def test_our_errors_are_python_s_too_where_python_has_one() -> None:
     assert issubclass(errors.InvalidInput, ValueError)
+    assert issubclass(errors.UndefinedShuffle, ValueError)
     assert issubclass(errors.MissingPackage, ImportError)
     assert issubclass(errors.AlreadyNormalized, TypeError)
 

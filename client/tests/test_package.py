@@ -36,7 +36,12 @@ def test_importing_the_client_imports_neither_torch_nor_pillow() -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
 def test_only_declared_packages_are_imported(path: Path) -> None:
     declared = tomllib.loads((CLIENT / "pyproject.toml").read_text())["project"]
-    extras = {"tensors.py": {"torch"}, "fused.py": {"torch", "triton"}, "batch.py": {"torch"}}
+    extras = {
+        "tensors.py": {"torch"},
+        "fused.py": {"torch", "triton"},
+        "batch.py": {"torch"},
+        "pixel_shuffle.py": {"torch"},
+    }
     allowed = {re.split(r"\W", name)[0] for name in declared["dependencies"]}
     allowed |= {"patchmill_client", *sys.stdlib_module_names, *extras.get(path.name, ())}
     allowed |= {"PIL"} if path.name == "inputs.py" else set()

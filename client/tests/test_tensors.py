@@ -1,5 +1,6 @@
 """Tensors: the same memory as the arrays, the same bits on every path."""
 
+import importlib
 import subprocess
 import sys
 import warnings
@@ -45,6 +46,8 @@ def test_without_torch_tensors_are_refused_with_a_hint() -> None:
     with pytest.raises(MissingPackage):
         batch_of("uint8").normalize("cuda")
     assert isinstance(batch_of("uint8").normalize("cpu"), np.ndarray)
+    with pytest.raises(MissingPackage, match="pip install"):
+        importlib.import_module("patchmill_client.pixel_shuffle")
 
 
 @needs_torch
