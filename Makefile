@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PICTURE ?= examples/picture.jpg
 
-.PHONY: help demo test test-torch verify bench check serve warm lock clean
+.PHONY: help demo test test-torch verify bench bench-torch check serve warm lock clean
 
 help:
 	@echo "make demo [PICTURE=photo.jpg]  set up, start the service, post a picture, print its patches"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-torch                run the client's tests with torch as well"
 	@echo "make verify                    compare the kernels with Pillow in 20,000 random cases"
 	@echo "make bench                     measure against peers; tables, pictures and JSON"
+	@echo "make bench-torch               measure the pixel shuffle on CPU and, where there is one, GPU"
 	@echo "make check                     format, lint, types, import arrows, docs and unit tests"
 	@echo "make serve                     run the service on PATCHMILL_HOST:PATCHMILL_PORT (127.0.0.1:8080)"
 	@echo "make warm                      compile the kernels into their cache"
@@ -35,6 +36,9 @@ verify: $(VENV)/dev
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
+
+bench-torch: $(VENV)/torch
+	PYTHONPATH=client $(VENV)/torch/bin/python -m benchmarks.shuffle
 
 check: $(VENV)/dev
 	scripts/check
