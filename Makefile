@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PICTURE ?= examples/picture.jpg
+SECONDS ?= 180
 
 .PHONY: help demo test test-torch verify bench bench-torch check serve warm lock clean
 
@@ -13,6 +14,8 @@ help:
 	@echo "make verify                    compare the kernels with Pillow in 20,000 random cases"
 	@echo "make bench                     measure against peers; tables, pictures and JSON"
 	@echo "make bench-torch               measure the pixel shuffle on CPU and, where there is one, GPU"
+	@echo "make overload                  ten times the sustainable load for a minute"
+	@echo "make soak [SECONDS=1800]       mixed load with hostile files and leaving clients: memory, descriptors"
 	@echo "make check                     format, lint, types, import arrows, docs and unit tests"
 	@echo "make serve                     run the service on PATCHMILL_HOST:PATCHMILL_PORT (127.0.0.1:8080)"
 	@echo "make warm                      compile the kernels into their cache"
@@ -39,6 +42,12 @@ bench: $(VENV)/bench
 
 bench-torch: $(VENV)/torch
 	PYTHONPATH=client $(VENV)/torch/bin/python -m benchmarks.shuffle
+
+overload: $(VENV)/bench
+	$(BIN)/python -m benchmarks.overload
+
+soak: $(VENV)/bench
+	$(BIN)/python -m benchmarks.soak --seconds $(SECONDS)
 
 check: $(VENV)/dev
 	scripts/check

@@ -47,14 +47,21 @@ class Admission:
         """
         if self.closed:
             raise Draining("send the request again: another worker takes it")
-        if self.tickets >= self._budgets.queue_length and not self._make_way():
-            raise self._refusal(QueueFull, self._budgets.queue_length, self.tickets, "queue_length")
+        if (full := self.full()) is not None:
+            raise full
         ticket = Ticket(self, self._clock())
         self.charge(cost_bytes or 0, 0)
         ticket.cost_bytes = cost_bytes or 0
         self.tickets += 1
         self._uploads[ticket] = None
         return ticket
+
+    def full(self) -> QueueFull | None:
+        """What refuses whoever comes now, where there is no place and nobody who gives way."""
+        limit = self._budgets.queue_length
+        if self.tickets < limit or self._make_way():
+            return None
+        return self._refusal(QueueFull, limit, self.tickets, "queue_length")
 
     def charge(self, more_bytes: int, held_bytes: int) -> None:
         """Count further bytes of a body that holds some already; raises as `enter`."""

@@ -4,11 +4,16 @@ A client that sends half a header keeps its connection for ever, and one that
 does not read its answer keeps the answer in our memory. Both get a deadline
 here, where the connection is; the body's is the application's own. A client
 whose long body is not wanted gets to read why before the connection closes.
+
+A full queue is told from here as well, as soon as the headers are complete.
+Through the application a refusal takes 0.14 ms of CPU (EPYC, Zen 4), and ten
+times more clients than there is room for would take the cores from those inside.
 """
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -20,6 +25,11 @@ from service.types import Timeouts
 
 LINGER_S = 1.0
 """How long a refused client may go on sending before it has read the refusal."""
+
+
+Door: TypeAlias = Callable[[bytes, Sequence[tuple[bytes, bytes]]], tuple[bytes, bool] | None]
+"""From a request's target and headers to a whole answer, and whether the connection goes on
+after it; None lets the request in."""
 
 
 class Config(uvicorn.Config):
@@ -37,9 +47,11 @@ class Protocol(HttpToolsProtocol):
         super().__init__(config, *args, **kwargs)
         self._timeouts = config.timeouts
         self._counts: Counts | None = self.app_state.get("counts")
-        self._header_timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
         self._lingering = False
+        self._refused = False
+        self._door: Door | None = self.app_state.get("door")
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -60,16 +72,40 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        if self._header_timer is None:
+        self._refused = False
+        if self._timer is None:
             self._await_header()
 
     def on_headers_complete(self) -> None:
-        if self._header_timer:
-            self._header_timer.cancel()
-            self._header_timer = None
+        self._stop_waiting()
+        if self._door and self._is_idle() and (full := self._door(self.url, self.headers)):
+            answer, goes_on = full
+            self._refused = True
+            self.transport.write(answer)
+            if goes_on:
+                self._await_rest()
+            else:
+                self.linger()
+            return
         super().on_headers_complete()
         if _has_body(self.headers):
             self.cycle.transport = _Lingering(self)  # type: ignore[assignment]
+
+    def on_body(self, body: bytes) -> None:
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._stop_waiting()
+        if self._refused:
+            self.on_response_complete()
+        else:
+            super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle and self.cycle.more_body and not self._refused:
+            self._await_rest()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -94,19 +130,31 @@ class Protocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.flow.resume_reading()
-        self._header_timer = self.loop.call_later(LINGER_S, self.transport.close)
+        self._stop_waiting()
+        self._timer = self.loop.call_later(LINGER_S, self.transport.close)
 
     @property
     def lingering(self) -> bool:
         return self._lingering
 
+    def _is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
     def _await_header(self) -> None:
-        self._header_timer = self.loop.call_later(
-            self._timeouts.header_timeout_s, self._no_header_in_time
-        )
+        self._timer = self.loop.call_later(self._timeouts.header_timeout_s, self._no_header_in_time)
+
+    def _await_rest(self) -> None:
+        """Of a body that nobody reads: it may not keep the connection for ever either."""
+        self._stop_waiting()
+        self._timer = self.loop.call_later(self._timeouts.body_timeout_s, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
 
     def _no_header_in_time(self) -> None:
-        if self.cycle and not self.cycle.response_complete:
+        if not self._is_idle():
             self._await_header()  # an earlier answer is still on its way
         elif self.scope is None:
             self.transport.close()  # not a byte: nobody is there to be told
@@ -136,9 +184,9 @@ class Protocol(HttpToolsProtocol):
         self.transport.close()
 
     def _stop_timers(self) -> None:
-        for timer in (self._header_timer, self._write_timer):
-            if timer:
-                timer.cancel()
+        self._stop_waiting()
+        if self._write_timer:
+            self._write_timer.cancel()
 
 
 class _Lingering:

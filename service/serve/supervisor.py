@@ -48,6 +48,7 @@ def configured(application: str | ASGIApplication, settings: Settings) -> Config
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nothing here asks for the client's address
         lifespan="on",
         timeout_keep_alive=round(settings.keep_alive_s),
         timeout_graceful_shutdown=round(settings.grace_s),

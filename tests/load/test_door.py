@@ -60,6 +60,23 @@ def test_a_full_queue_refuses_before_the_client_is_told_to_send_its_body(full: R
         assert late.is_closed()
 
 
+@pytest.mark.parametrize("field", ["X-Request-ID: mine-1", "X-Request-ID: not a word", "A: b"])
+def test_the_quick_refusal_is_the_application_s_own_word_for_word(
+    full: Running, field: str
+) -> None:
+    answers = []
+    for way in ("A: quick", "Connection: keep-alive"):  # the second is not the protocol's affair
+        with connected(full) as late:
+            late.head(field, way, f"Content-Length: {len(PNG)}").send(PNG)
+            status, _, headers, told = late.refusal()
+            request_id = headers.pop("x-request-id")
+            assert (request_id == "mine-1") == (field == "X-Request-ID: mine-1")
+            assert headers.pop("date", None) is None or way != "A: quick"
+            answers.append((status, headers, {**told, "detail": "", "retry": ""}))
+            headers.pop("retry-after")
+    assert answers[0] == answers[1]
+
+
 def test_a_short_body_is_read_and_dropped_and_the_connection_goes_on(full: Running) -> None:
     with connected(full) as late:
         for _ in range(3):
