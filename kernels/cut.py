@@ -1,7 +1,7 @@
-"""Cut rows of RGBX pixels into patches of bytes: (3, P, P) each, in the order of the answer.
+"""Cut rows of RGBX pixels into bytes: patches of (3, P, P), or rows of three planes.
 
 Addresses come in, bytes go out, unchanged; `normalise.py` makes values of
-them. A patch of fewer than eight pixels a row is not for this module. One of
+them. A row of fewer than eight pixels is not for this module. One of
 14 has two vectors a row, pixels 0 to 7 and 6 to 13, so that nothing outside
 the patch is read or written.
 """
@@ -23,6 +23,14 @@ def cut(patch: int, pixels: int, stride: int, count: int, to: int) -> None:
         _cut(14, pixels, stride, count, to)
     else:
         _cut(patch, pixels, stride, count, to)
+
+
+@called
+def cut_row(pixels: int, width: int, red: int, green: int, blue: int) -> None:
+    """Write `width` pixels, LANES or more, to three rows of bytes."""
+    for i in range(0, width, LANES):
+        x = min(i, width - LANES)
+        store_three_quarters(red + x, green + x, blue + x, planar(load(pixels + x * RGBX)))
 
 
 @inlined

@@ -9,13 +9,13 @@ with the CPU, numba, its cache or its code, the same bytes come out, only later.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from kernels import reference
-from kernels.engine import Engine, Split, by_pillow
-from kernels.selftest import SelfTestError, self_test
+from kernels import float_split, reference
+from kernels.engine import Engine, by_pillow
+from kernels.selftest import SelfTestError, self_test, self_test_floats
 
 __all__ = ["Choice", "Compiled", "Engine", "ignore", "select"]
 
@@ -68,17 +68,17 @@ def select(choice: Choice = Choice.AUTO, observe: Callable[[Compiled], None] = i
 
 
 def _numpy(reason: str) -> Engine:
-    return Engine("numpy", reason, by_pillow(reference.patchify))
+    return Engine("numpy", reason, by_pillow(reference.patchify), float_split.by_twin)
 
 
 def _because(engine: Engine, reason: str) -> Engine:
-    return Engine(engine.name, f"{reason}; {engine.reason}", engine._split)
+    return replace(engine, reason=f"{reason}; {engine.reason}")
 
 
 def _portable(observe: Callable[[Compiled], None]) -> Engine:
-    """Pillow's resize and a compiled kernel behind it; raises _Unfit."""
+    """Pillow's resize and a compiled kernel behind it, and the float resize; raises _Unfit."""
     try:
-        from kernels import jit, patchify  # noqa: PLC0415 - numba may be missing or unfit
+        from kernels import floats, jit, patchify  # noqa: PLC0415 - numba may be missing or unfit
     except ModuleNotFoundError as error:
         if error.name == "numba":
             raise _Unfit("numba is not installed") from error
@@ -89,8 +89,11 @@ def _portable(observe: Callable[[Compiled], None]) -> Engine:
         (f"{storage.name} patchify", patchify.patchify, patchify.arguments(storage))
         for storage in patchify.SPECIALISATIONS
     ]
-    (kernel,), note = _compiled(jit, wanted, observe)
-    return _tested("portable", f"compiled for this CPU, self-test passed{note}", by_pillow(kernel))
+    wanted.append(("float resize", floats.write_bands, floats.ARGUMENTS))
+    (kernel, write_bands), note = _compiled(jit, wanted, observe)
+    reason = f"compiled for this CPU, self-test passed{note}"
+    by_kernel = float_split.by_kernel(write_bands)
+    return _tested(Engine("portable", reason, by_pillow(kernel), by_kernel))
 
 
 def _simd(portable: Engine, observe: Callable[[Compiled], None]) -> Engine:
@@ -114,7 +117,7 @@ def _simd(portable: Engine, observe: Callable[[Compiled], None]) -> Engine:
     (weigh, write_rows), note = _compiled(jit, wanted, observe)
     split = fast.Fast(weigh, write_rows, portable._split).split
     reason = f"AVX2 and FMA, compiled for this CPU, self-test passed{note}"
-    return _tested("simd", reason, split)
+    return _tested(Engine("simd", reason, split, portable._float_split))
 
 
 def _compiled(
@@ -151,11 +154,11 @@ def _specialise(
         observe(Compiled(name, from_cache, time.perf_counter() - start))
 
 
-def _tested(name: str, reason: str, split: Split) -> Engine:
-    """An engine whose bytes are those of the definition; raises _Unfit."""
-    engine = Engine(name, reason, split)
+def _tested(engine: Engine) -> Engine:
+    """The engine, when its bytes are those of the definition; raises _Unfit."""
     try:
         self_test(engine.write_patches)
+        self_test_floats(engine.split_float)
     except SelfTestError as error:
         raise _Unfit(f"self-test failed: {error}") from error
     except Exception as error:

@@ -9,13 +9,14 @@ not the bytes themselves, goes to the portable way.
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernels.coefficients import Axis, plan_axis, vertical_first, window
-from kernels.engine import Part, Split, read_only
+from kernels.engine import Split, read_only
+from kernels.float_split import Part
 from kernels.job import RGBX, Job
 from kernels.llvm import LANES, VECTOR_BYTES
 from kernels.normalise import Kind
@@ -30,6 +31,8 @@ before they are written: 11 MB in 0.84 ms instead of 1.02, 39 MB (with a resize)
 it through a socket (EPYC Zen 4)."""
 _LARGEST_PATCH = 64
 """Of each place of a patch there are three constants: larger ones would not stay in cache."""
+_BAND = 16
+"""Rows of a band of a picture that is not cut."""
 _NO_AXIS = Axis(np.zeros(1, np.int32), np.zeros((1, 1, 4), np.int16), 0)
 _TRIED = np.arange(256, dtype=np.uint8).repeat(RGBX).reshape(16, 16, RGBX)
 """A patch of all bytes."""
@@ -52,16 +55,16 @@ class Fast:
         parts: int,
     ) -> tuple[Part, ...]:
         """`engine.Split` by the fast kernels."""
-        recipe = None
-        if LANES <= out.shape[3] <= _LARGEST_PATCH:
-            recipe = _recipe(self, table.tobytes(), table.dtype, out.shape[3])
-        if recipe is None:
+        target = _target(out.shape)
+        recipe = target and _recipe(self, table.tobytes(), table.dtype, target.patch)
+        if target is None or recipe is None:
             return self.otherwise(pixels, resized, table, out, parts)
-        return self.split_by(recipe, pixels, resized, out, parts)
+        return self.split_by(recipe, target, pixels, resized, out, parts)
 
-    def split_by(
+    def split_by(  # noqa: PLR0913, PLR0917 - `split`, of which two are looked up
         self,
         recipe: Recipe,
+        target: "_Target",
         pixels: NDArray[np.uint8],
         resized: tuple[int, int],
         out: NDArray[Stored],
@@ -72,7 +75,7 @@ class Fast:
             _axis(self.weigh, before, after) if before != after else _NO_AXIS
             for before, after in zip(pixels.shape[:2], resized, strict=True)
         )
-        job, scratch_bytes = _lay_out(pixels, resized, recipe.kind, out, rows, columns)
+        job, scratch_bytes = _lay_out(pixels, resized, recipe.kind, target, out, rows, columns)
         arrays = (
             pixels.reshape(-1),
             rows.starts,
@@ -89,10 +92,30 @@ class Fast:
         def write(first: int, stop: int) -> None:
             self.write_rows(first, stop, job, *inputs, _aligned(scratch_bytes), to)
 
-        grid_h = out.shape[0]
-        parts = min(parts, grid_h)
-        edges = [grid_h * part // parts for part in range(parts + 1)]
+        parts = min(parts, target.grid_h)
+        edges = [target.grid_h * part // parts for part in range(parts + 1)]
         return tuple(partial(write, *ends) for ends in pairwise(edges))
+
+
+class _Target(NamedTuple):
+    """An arrangement as the fast kernels write it, in bands as high as a patch."""
+
+    grid_h: int
+    grid_w: int
+    patch: int
+    merge: int
+    image: tuple[int, int]
+    """Height and width of a picture that is not cut, else (0, 0)"""
+
+
+def _target(shape: tuple[int, ...]) -> _Target | None:
+    """From a shape of `arrange.whole`; None for one that is not written here."""
+    rows, columns, merge, _, _, height, width = shape
+    if height == width and LANES <= height <= _LARGEST_PATCH:
+        return _Target(rows * merge, columns * merge, height, merge, (0, 0))
+    if (rows, columns, merge) == (1, 1, 1) and width >= LANES:
+        return _Target(-(-height // _BAND), -(-width // _BAND), _BAND, 1, (height, width))
+    return None
 
 
 @lru_cache(maxsize=64)
@@ -113,8 +136,9 @@ def _recipe(fast: Fast, table: bytes, dtype: np.dtype[Stored], patch: int) -> Re
     wanted = np.ascontiguousarray(values.T)
 
     def gives(recipe: Recipe) -> bool:
-        got = np.empty((1, 1, 3, edge, edge), dtype)
-        for part in fast.split_by(recipe, _TRIED, (edge, edge), got, 1):
+        got = np.empty((3, edge, edge), dtype)
+        target = _Target(1, 1, edge, 1, (0, 0))
+        for part in fast.split_by(recipe, target, _TRIED, (edge, edge), got, 1):
             part()
         return got.tobytes() == wanted.tobytes()
 
@@ -125,6 +149,7 @@ def _lay_out(  # noqa: PLR0913, PLR0917 - all that decides the layout
     pixels: NDArray[np.uint8],
     resized: tuple[int, int],
     kind: Kind,
+    target: _Target,
     out: NDArray[Stored],
     rows: Axis,
     columns: Axis,
@@ -137,7 +162,7 @@ def _lay_out(  # noqa: PLR0913, PLR0917 - all that decides the layout
     """
     height, width, channels = pixels.shape
     out_height, out_width = resized
-    _, grid_w, _, patch, _ = out.shape
+    grid_w, patch = target.grid_w, target.patch
     wide = -(-out_width // LANES) * LANES
     reach = int(columns.starts[-1]) + window(columns.pairs) if columns.pairs else width
     both = rows.pairs > 0 and columns.pairs > 0
@@ -160,7 +185,11 @@ def _lay_out(  # noqa: PLR0913, PLR0917 - all that decides the layout
         out_width=out_width,
         patch=patch,
         grid_w=grid_w,
+        merge=target.merge,
+        image_height=target.image[0],
+        image_width=target.image[1],
         kind=int(kind),
+        itemsize=out.itemsize,
         row_pairs=rows.pairs,
         column_pairs=columns.pairs,
         columns=wide,
@@ -177,9 +206,8 @@ def _lay_out(  # noqa: PLR0913, PLR0917 - all that decides the layout
         places=places,
         bytes=bytes_at,
         streamed=int(out.nbytes >= _STREAMED_BYTES),
-        patch_row_bytes=out[0].nbytes,
     )
-    return job, bytes_at + out[0].size
+    return job, bytes_at + grid_w * 3 * patch * patch
 
 
 def _whole_lines(size: int) -> int:

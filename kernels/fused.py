@@ -16,14 +16,16 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from kernels.cut import cut
+from kernels.cut import cut, cut_row
 from kernels.jit import compiled, inlined
 from kernels.job import RGBX, Buffers, Job, Patch
+from kernels.llvm import LANES
 from kernels.normalise import Kind, normalise
 from kernels.rows import clear, copy_rows, row_by_row, through_the_ring
 from kernels.simd import address, broadcast_float, fence
 
 _BYTES = int(Kind.BYTES)
+_ONE_VECTOR = LANES
 
 _named_tuple: Any = types.NamedUniTuple
 
@@ -81,7 +83,8 @@ def write_rows(
     clear(band, job.patch * job.band_stride)
     resized = job.row_pairs + job.column_pairs > 0
     # Whole patches of a picture that is not resized are cut where they lie.
-    whole = 0 if resized or job.channels != RGBX else job.width // job.patch
+    uncut = job.image_height > 0
+    whole = 0 if resized or uncut or job.channels != RGBX else job.width // job.patch
     made = 0
     for gy in range(first, stop):
         top = gy * job.patch
@@ -95,7 +98,13 @@ def write_rows(
             row_by_row(job, at, top, rows)
         if rows < job.patch:
             clear(band + rows * job.band_stride, (job.patch - rows) * job.band_stride)
-        _write_row(job, at, patch, top, direct, address(out) + gy * job.patch_row_bytes)
+        if uncut:
+            _write_rows_whole(job, at, patch, top, address(out))
+        elif job.merge > 1:
+            _write_row_merged(job, at, patch, gy, direct, address(out))
+        else:
+            row_bytes = job.grid_w * patch.elements * job.itemsize
+            _write_row(job, at, patch, top, direct, address(out) + gy * row_bytes)
     fence()
 
 
@@ -106,20 +115,74 @@ def _write_row(job: Any, at: Any, patch: Any, top: int, direct: int, to: int) ->
     Values are made one group behind the bytes: when bytes are loaded that
     were just stored in pieces of other sizes, the CPU waits for the stores.
     """
-    direct_patches = at.source + top * job.width * RGBX
     total = job.grid_w * patch.elements
     in_place = job.kind == _BYTES and not job.streamed
     bytes_at = to if in_place else at.scratch + job.bytes
     done = ready = 0
     for n in range(job.grid_w):
-        if n < direct:
-            start, stride = direct_patches, job.width * RGBX
-        else:
-            start, stride = at.scratch, job.band_stride
-        start += n * job.patch * RGBX
-        cut(job.patch, start, stride, 1, bytes_at + n * patch.elements)
+        _cut_patch(job, at, top, n, direct, bytes_at + n * patch.elements)
         if not in_place:
             done = normalise(job.kind, job.streamed, bytes_at, done, ready, total, patch, to)
             ready += patch.elements
     if not in_place:
         normalise(job.kind, job.streamed, bytes_at, done, ready, total, patch, to)
+
+
+@inlined
+def _write_row_merged(job: Any, at: Any, patch: Any, gy: int, direct: int, out: int) -> None:
+    """The same in tokens of `merge` rows and columns: a run of patches from each row.
+
+    The bytes of two runs lie in scratch, for the reason above.
+    """
+    run = job.merge * patch.elements
+    token_bytes = job.merge * run * job.itemsize
+    tokens = job.grid_w // job.merge
+    row = out + gy // job.merge * tokens * token_bytes + gy % job.merge * run * job.itemsize
+    bytes_at = at.scratch + job.bytes
+    for token in range(tokens):
+        to = row + token * token_bytes
+        made = to if job.kind == _BYTES else bytes_at + token % 2 * run
+        for n in range(job.merge):
+            place = made + n * patch.elements
+            _cut_patch(job, at, gy * job.patch, token * job.merge + n, direct, place)
+        if job.kind != _BYTES and token > 0:
+            before = bytes_at + (token - 1) % 2 * run
+            normalise(job.kind, job.streamed, before, 0, run, run, patch, to - token_bytes)
+    if job.kind != _BYTES:
+        last = bytes_at + (tokens - 1) % 2 * run
+        to = row + (tokens - 1) * token_bytes
+        normalise(job.kind, job.streamed, last, 0, run, run, patch, to)
+
+
+@inlined
+def _cut_patch(job: Any, at: Any, top: int, n: int, direct: int, to: int) -> None:
+    """Patch `n` of a row: one of the first `direct` from the source, another from the band."""
+    if n < direct:
+        start, stride = at.source + top * job.width * RGBX, job.width * RGBX
+    else:
+        start, stride = at.scratch, job.band_stride
+    cut(job.patch, start + n * job.patch * RGBX, stride, 1, to)
+
+
+@inlined
+def _write_rows_whole(job: Any, at: Any, patch: Any, top: int, out: int) -> None:
+    """The rows of a band as they are, each into three planes."""
+    width = job.image_width
+    row_bytes = width * job.itemsize
+    plane_bytes = job.image_height * row_bytes
+    for y in range(min(job.patch, job.image_height - top)):
+        pixels = at.scratch + y * job.band_stride
+        to = out + (top + y) * row_bytes
+        if job.kind == _BYTES:
+            cut_row(pixels, width, to, to + plane_bytes, to + 2 * plane_bytes)
+            continue
+        bytes_at = at.scratch + job.bytes
+        cut_row(pixels, width, bytes_at, bytes_at + width, bytes_at + 2 * width)
+        for c in range(3):
+            # One channel for all places: the table from there on, and no place but the first.
+            plane = Patch(
+                patch.table + c * 4 * 256, patch.channels, _ONE_VECTOR, patch.scale, patch.offset
+            )
+            values = bytes_at + c * width
+            plane_at = to + c * plane_bytes
+            normalise(job.kind, job.streamed, values, 0, width, width, plane, plane_at)

@@ -22,8 +22,15 @@ class Job(NamedTuple):
     out_height: int
     out_width: int
     patch: int
+    """Rows of a band: the edge of a patch, and of a picture that is not cut as many."""
     grid_w: int
+    merge: int
+    image_height: int
+    """Of a picture that is not cut, else 0"""
+    image_width: int
     kind: int
+    itemsize: int
+    """Bytes of a stored value"""
     row_pairs: int
     """Pairs of rows that make one; 0 when the height stays."""
     column_pairs: int
@@ -48,7 +55,6 @@ class Job(NamedTuple):
     """A row of patches as bytes, which values are then made of."""
     streamed: int
     """Values go past the caches."""
-    patch_row_bytes: int
 
 
 class Buffers(NamedTuple):

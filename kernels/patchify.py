@@ -1,4 +1,4 @@
-"""The compiled kernel: pad, normalise and cut in one pass, in the order of the answer.
+"""The portable kernel: pad, normalise and cut in one pass, in the order of the answer.
 
 Arrays come in, patches go out; `reference.patchify` is the definition. The
 kernel is serial, runs without the GIL and allocates nothing, and its body runs
@@ -24,17 +24,18 @@ SPECIALISATIONS = tuple(dict.fromkeys(STORAGE.values()))
 # each pixel (one thread, EPYC Zen 4).
 @compiled
 def patchify(pixels: NDArray[np.uint8], table: NDArray[Stored], out: NDArray[Stored]) -> None:
-    """The same as `reference.patchify`: same arguments, same bytes."""
-    grid_h, grid_w, channels, patch, _ = out.shape
-    for gy in range(grid_h):
-        for gx in range(grid_w):
+    """As `reference.patchify`, the same bytes; `out` is `arrange.whole`."""
+    rows, columns, merge, _, channels, patch_h, patch_w = out.shape
+    for gy in range(rows * merge):
+        for gx in range(columns * merge):
+            top, left = gy * patch_h, gx * patch_w
             for c in range(channels):
                 # A slice ends at the border of the pixels, or is empty past it.
-                source = pixels[gy * patch : (gy + 1) * patch, gx * patch : (gx + 1) * patch, c]
-                target = out[gy, gx, c]
+                source = pixels[top : top + patch_h, left : left + patch_w, c]
+                target = out[gy // merge, gx // merge, gy % merge, gx % merge, c]
                 values = table[:, c]
                 height, width = source.shape
-                if height < patch or width < patch:
+                if height < patch_h or width < patch_w:
                     target[:, :] = values[0]
                 for y in range(height):
                     for x in range(width):
@@ -51,5 +52,5 @@ def arguments(storage: np.dtype[Stored]) -> tuple[Any, ...]:
     return (
         types.Array(types.uint8, 3, "C", readonly=True),
         types.Array(element, 2, "C", readonly=True),
-        types.Array(element, 5, "C"),
+        types.Array(element, 7, "C"),
     )

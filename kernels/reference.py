@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from kernels.arrange import whole
 from kernels.tables import Stored
 
 _MODES = {3: "RGB", 4: "RGBX"}
@@ -35,13 +36,14 @@ def patchify(pixels: NDArray[np.uint8], table: NDArray[Stored], out: NDArray[Sto
     """Pad with zero pixels right and below, normalise by `table`, cut into patches.
 
     `pixels` is (H, W, 3) or (H, W, 4), of which the fourth channel is not
-    read; `table` is (256, 3); `out` is (grid_h, grid_w, 3, P, P) and covers
-    the pixels: patches row by row, channel first.
+    read; `table` is (256, 3); `out` has a shape of `arrange.py` and covers the
+    pixels.
     """
-    grid_h, grid_w, channels, patch, _ = out.shape
+    patches = whole(out)
+    rows, columns, merge, _, channels, patch_h, patch_w = patches.shape
     height, width, _ = pixels.shape
-    padded = np.zeros((grid_h * patch, grid_w * patch), np.uint8)
+    padded = np.zeros((rows * merge * patch_h, columns * merge * patch_w), np.uint8)
     for c in range(channels):
         padded[:height, :width] = pixels[:, :, c]
-        cut = padded.reshape(grid_h, patch, grid_w, patch).transpose(0, 2, 1, 3)
-        out[:, :, c] = table[cut, c]
+        cut = padded.reshape(rows, merge, patch_h, columns, merge, patch_w)
+        patches[:, :, :, :, c] = table[cut.transpose(0, 3, 1, 4, 2, 5), c]

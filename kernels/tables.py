@@ -49,7 +49,7 @@ def table(dtype: str, mean: Channels, std: Channels) -> NDArray[Stored]:
     elif dtype == "float16":
         stored = _normalised(mean, std).astype(np.float16).view(np.uint16)
     elif dtype == "bfloat16":
-        stored = _bfloat16_bits(_normalised(mean, std))
+        stored = bfloat16_bits(_normalised(mean, std))
     else:
         stored = _normalised(mean, std)
     stored.flags.writeable = False
@@ -74,7 +74,7 @@ def _float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     return values.astype(np.float32)
 
 
-def _bfloat16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
+def bfloat16_bits(values: NDArray[np.float32]) -> NDArray[np.uint16]:
     """The upper half of each float32, rounded: half of its lowest bit, less one when even."""
     bits = values.view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)

@@ -66,7 +66,22 @@ def random_case(rng: np.random.Generator) -> Case:
     dtype = str(rng.choice(list(STORAGE)))
     values = table(dtype, *NORMALISATIONS[rng.integers(len(NORMALISATIONS))])
     pixels = _noise(rng, (height, width, int(rng.integers(3, 5))))
-    return Case(pixels, resized, values, (*grid, 3, patch, patch), int(rng.integers(32)))
+    shift = int(rng.integers(32))
+    return Case(pixels, resized, values, _arrangement(rng, resized, grid, patch), shift)
+
+
+def _arrangement(
+    rng: np.random.Generator, resized: tuple[int, int], grid: tuple[int, ...], patch: int
+) -> tuple[int, ...]:
+    """A shape of `arrange.py`: raster, tokens of 2 x 2 or 3 x 3 patches, or not cut."""
+    match rng.integers(6):
+        case 0 | 1:
+            merge = int(rng.integers(2, 4))
+            tokens = tuple(-(-side // merge) for side in grid)
+            return (*tokens, merge, merge, 3, patch, patch)
+        case 2:
+            return (3, *(side + int(rng.integers(20)) for side in resized))
+    return (*grid, 3, patch, patch)
 
 
 def _size(rng: np.random.Generator) -> tuple[int, int]:

@@ -27,6 +27,7 @@ SHAPES = {
 JIT_OFF = """
 import numpy as np
 from kernels import reference
+from kernels.arrange import whole
 from kernels.patchify import patchify
 from kernels.tables import STORAGE, table
 
@@ -38,7 +39,7 @@ for channels in (3, 4):
         values = table(dtype, (0.4, 0.5, 0.6), (0.3, 0.2, 0.1))
         got = np.ones((4, 3, 3, 4, 4), values.dtype)
         wanted = np.zeros_like(got)
-        patchify(pixels, values, got)
+        patchify(pixels, values, whole(got))
         reference.patchify(pixels, values, wanted)
         assert got.tobytes() == wanted.tobytes()
 print("equal")

@@ -1,0 +1,44 @@
+"""How an answer's elements lie in its buffer: an arrangement, which the shape of `out` tells.
+
+    raster  (h, w, 3, P, P)             patch by patch, row by row over the grid
+    merge   (h/r, w/r, r, r, 3, P, P)   the r x r patches of one token together
+    image   (3, H, W)                   not cut: three planes
+
+All are one form to the kernels, `whole`: rows and columns of tokens, in each
+r x r patches, in each three planes. Raster has tokens of one patch, and an
+image is one patch, as high and wide as itself. No element is touched here.
+"""
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Element = TypeVar("Element", bound=np.generic)
+
+
+def whole(out: NDArray[Element]) -> NDArray[Element]:
+    """A view of `out` as (rows, columns, r, r, 3, patch height, patch width).
+
+    `out` is in C order and of one of the three shapes above, or of this one.
+    """
+    if out.ndim == 3:
+        return out.reshape(1, 1, 1, 1, *out.shape)
+    if out.ndim == 5:
+        return out.reshape(*out.shape[:2], 1, 1, *out.shape[2:])
+    return out
+
+
+def fits(shape: tuple[int, ...]) -> bool:
+    """Is it the shape of an arrangement, with patches that are squares?"""
+    if len(shape) == 3:
+        return shape[0] == 3
+    if len(shape) == 5:
+        return shape[2] == 3 and shape[3] == shape[4]
+    return len(shape) == 7 and shape[4] == 3 and shape[2] == shape[3] > 0 and shape[5] == shape[6]
+
+
+def covered(out: NDArray[Element]) -> tuple[int, int]:
+    """The pixels that `out` has room for: (height, width)."""
+    rows, columns, merge, _, _, height, width = whole(out).shape
+    return rows * merge * height, columns * merge * width
