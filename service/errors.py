@@ -226,6 +226,11 @@ class CorruptImage(Unprocessable):
     title = "The picture is damaged."
 
 
+class UnplannableSize(Unprocessable):
+    code = "unplannable_size"
+    title = "The model's size rule leaves nothing of a picture of this size."
+
+
 class FramesDiffer(Unprocessable):
     code = "frames_differ"
     title = "The frames of a video chunk differ in size."

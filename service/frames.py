@@ -9,17 +9,30 @@ picture per thread.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from numpy.typing import NDArray
 
+from kernels.affine import Affine
 from kernels.engine import Engine
+from kernels.float_split import Part
 from kernels.tables import Stored
 from service.buffers import Buffers
 from service.codec.decode import decode
 from service.errors import at_item
 from service.telemetry.stages import Stages
-from service.types import Background, Buffer, Header, Item, Plan, SixteenBit
+from service.types import (
+    Arrangement,
+    Background,
+    Buffer,
+    Header,
+    Item,
+    Layout,
+    Order,
+    Plan,
+    SixteenBit,
+    Tile,
+)
 
 Result = TypeVar("Result")
 
@@ -55,13 +68,17 @@ class Press:
     sixteen_bit: SixteenBit
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What all frames of one request share; `table` is (256, 3) of `kernels.tables`."""
+Values: TypeAlias = NDArray[Stored] | Affine
+"""How pixels become elements: bytes by a table of `kernels.tables`, floats by a line."""
 
-    table: NDArray[Stored]
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What all frames of a request become."""
+
+    values: Values
+    arrangement: Arrangement
     background: Background
-    permit: Permit
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,33 +98,27 @@ class Written:
     notes: tuple[tuple[str, ...], ...]
 
 
-def write(items: Sequence[Frames], run: Run, press: Press, stages: Stages) -> Written:
+def write(
+    items: Sequence[Frames], finish: Finish, press: Press, permit: Permit, stages: Stages
+) -> Written:
     """Decode and write every frame, as soon as the permit gives room for pixels and answer.
 
     Raises `decode`'s faults with the item at fault, of several the first in order, and
     the permit's.
     """
     try:
-        elements = _room(items, run, press.buffers)
+        elements = _room(items, finish.values, press.buffers, permit)
         stages.lap("queue")
-        return _written(items, elements, run, press, stages)
+        jobs = [
+            job
+            for index, (each, outs) in enumerate(
+                zip(items, _shares(elements, items, finish.arrangement), strict=True)
+            )
+            for job in _jobs(index, each, outs)
+        ]
+        done = press.crew.spread([partial(_write, job, finish, press, permit) for job in jobs])
     finally:
-        run.permit.decoded()
-
-
-def _written(
-    items: Sequence[Frames],
-    elements: NDArray[Stored],
-    run: Run,
-    press: Press,
-    stages: Stages,
-) -> Written:
-    jobs = [
-        _Job(index, data, header, each.plan, out)
-        for index, (each, outs) in enumerate(zip(items, _shares(elements, items), strict=True))
-        for data, header, out in zip(each.item.frames, each.headers, outs, strict=True)
-    ]
-    done = press.crew.spread([partial(_write, job, run, press) for job in jobs])
+        permit.decoded()
     notes: list[set[str]] = [set() for _ in items]
     for job, (said, spent) in zip(jobs, done, strict=True):
         notes[job.item].update(said)
@@ -117,48 +128,82 @@ def _written(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One frame, and where its patches go: (h, w, 3, P, P)."""
+    """One frame, the squares to make of it, and where each goes: `kernels.arrange`."""
 
     item: int
     data: Buffer
     header: Header
-    plan: Plan
-    out: NDArray[Stored]
+    tiles: tuple[Tile, ...]
+    outs: tuple[NDArray[Stored], ...]
 
 
-def _write(job: _Job, run: Run, press: Press) -> tuple[tuple[str, ...], Stages]:
+def _jobs(index: int, each: Frames, outs: NDArray[Stored]) -> Iterator[_Job]:
+    """One for each frame of an item; a picture of tiles is decoded once for all."""
+    if each.plan.tiles:
+        yield _Job(index, each.item.frames[0], each.headers[0], each.plan.tiles, tuple(outs))
+        return
+    whole = (Tile(each.plan.resized, 0, 0),)
+    for data, header, out in zip(each.item.frames, each.headers, outs, strict=True):
+        yield _Job(index, data, header, whole, (out,))
+
+
+def _write(
+    job: _Job, finish: Finish, press: Press, permit: Permit
+) -> tuple[tuple[str, ...], Stages]:
     stages = Stages()
-    run.permit.check()
+    permit.check()
     with at_item(job.item):
-        pixels = decode(job.data, job.header, run.background, press.sixteen_bit, press.buffers)
+        pixels = decode(job.data, job.header, finish.background, press.sixteen_bit, press.buffers)
     stages.lap("decode")
-    resized = (job.plan.resized.height, job.plan.resized.width)
-    hands = press.crew.idle() + 1
-    bands = press.engine.split(pixels.array, resized, run.table, job.out, hands)
-    press.crew.spread([partial(_permitted, run.permit, band) for band in bands])
+    hands = -(-(press.crew.idle() + 1) // len(job.outs))
+    parts: list[Part] = []
+    for tile, out in zip(job.tiles, job.outs, strict=True):
+        resized = (tile.resized.height, tile.resized.width)
+        if isinstance(finish.values, Affine):
+            corner = (tile.top, tile.left)
+            parts += press.engine.split_float(
+                pixels.array, resized, corner, finish.values, out, hands
+            )
+        else:
+            parts += press.engine.split(pixels.array, resized, finish.values, out, hands)
+    press.crew.spread([partial(_permitted, permit, part) for part in parts])
     stages.lap("patchify")
     return pixels.notes, stages
 
 
-def _permitted(permit: Permit, band: Callable[[], None]) -> None:
+def _permitted(permit: Permit, part: Part) -> None:
     permit.check()
-    band()
+    part()
 
 
-def _room(items: Sequence[Frames], run: Run, buffers: Buffers) -> NDArray[Stored]:
-    """A buffer for the elements of all items, of the table's type, within the permit's share."""
+def _room(
+    items: Sequence[Frames], values: Values, buffers: Buffers, permit: Permit
+) -> NDArray[Stored]:
+    """A buffer for the elements of all items, of the values' type, within the permit's share."""
+    storage = values.storage if isinstance(values, Affine) else values.dtype
     pixels = sum(header.stored.pixels for each in items for header in each.headers)
-    length_bytes = sum(each.plan.elements for each in items) * run.table.itemsize
-    on_gone = run.permit.reserve(pixels, length_bytes)
-    room: NDArray[Stored] = buffers.take(length_bytes, on_gone).view(run.table.dtype)
+    length_bytes = sum(each.plan.elements for each in items) * storage.itemsize
+    on_gone = permit.reserve(pixels, length_bytes)
+    room: NDArray[Stored] = buffers.take(length_bytes, on_gone).view(storage)
     return room
 
 
-def _shares(elements: NDArray[Stored], items: Sequence[Frames]) -> Iterator[NDArray[Stored]]:
-    """Each item's share of the buffer, as (t, h, w, 3, P, P) views."""
+def _shares(
+    elements: NDArray[Stored], items: Sequence[Frames], arrangement: Arrangement
+) -> Iterator[NDArray[Stored]]:
+    """Each item's share of the buffer: for each frame or tile a shape of `kernels.arrange`."""
     start = 0
     for each in items:
-        grid, edge = each.plan.grid, each.plan.patch_px
         share = elements[start : start + each.plan.elements]
-        yield share.reshape(grid.t, grid.h, grid.w, 3, edge, edge)
+        yield share.reshape(each.plan.grid.t, *_frame_shape(each.plan, arrangement))
         start += each.plan.elements
+
+
+def _frame_shape(plan: Plan, arrangement: Arrangement) -> tuple[int, ...]:
+    grid, patch = plan.grid, (3, plan.patch_px, plan.patch_px)
+    if arrangement.layout is Layout.IMAGE:
+        return (3, plan.picture.height, plan.picture.width)
+    if arrangement.order is Order.RASTER:
+        return (grid.h, grid.w, *patch)
+    merge = arrangement.merge
+    return (grid.h // merge, grid.w // merge, merge, merge, *patch)

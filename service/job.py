@@ -7,14 +7,19 @@ before the first pixel is decoded.
 
 from dataclasses import dataclass
 
+from kernels.affine import affine
 from kernels.tables import table
 from service.codec.inspect import inspect
-from service.frames import Frames, Permit, Press, Run, write
-from service.plan.items import plan_items
-from service.plan.profiles import Profile, Profiles
+from service.frames import Finish, Frames, Permit, Press, write
+from service.plan import choices
+from service.plan.items import check_answer, plan_items
+from service.plan.profiles import NavitSizes, Profile, Profiles
 from service.telemetry.stages import Stages
 from service.types import (
+    OF_THE_PROFILE,
+    Arrangement,
     Background,
+    Budget,
     Dtype,
     Frame,
     Item,
@@ -23,6 +28,7 @@ from service.types import (
     Order,
     Part,
     Patches,
+    Plan,
 )
 from service.wire.digest import digest, policy_text
 from service.wire.pack import pack
@@ -36,6 +42,9 @@ class Request:
     model: str
     dtype: Dtype
     background: Background
+    layout: Layout = Layout.PATCHES
+    order: Order = Order.RASTER
+    budget: Budget = OF_THE_PROFILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +60,22 @@ class Tools:
 def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -> Frame:
     """Answer one request; raises the tree of `service.errors`, naming the item at fault."""
     profile = tools.profiles.find(request.model)
+    choices.check(profile, request.dtype, request.layout, request.order, request.budget)
     headers = inspect(request.items, tools.limits)
-    plans = plan_items(request.items, headers, profile, request.dtype, tools.limits)
+    plans = plan_items(request.items, headers, profile, request.budget)
+    check_answer(plans, request.dtype, tools.limits)
     stages.lap("plan")
     items = [Frames(*each) for each in zip(request.items, headers, plans, strict=True)]
-    lut = table(request.dtype.value, profile.mean, profile.std)
-    written = write(items, Run(lut, request.background, permit), tools.press, stages)
+    written = write(items, _finish(request, profile), tools.press, permit, stages)
     stages.skip()  # `write` has told what each of its threads spent
-    policy = policy_text(_policy(request, profile, tools))
     parts = tuple(
-        Part(each.item.type, digest(policy, each.item), each.headers[0], each.plan, notes)
+        Part(
+            each.item.type,
+            digest(policy_text(_policy(request, profile, each.plan, tools)), each.item),
+            each.headers[0],
+            each.plan,
+            notes,
+        )
         for each, notes in zip(items, written.notes, strict=True)
     )
     stages.lap("pack")
@@ -70,22 +85,35 @@ def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -
         mean=profile.mean,
         std=profile.std,
         dtype=request.dtype,
-        layout=Layout.PATCHES,
-        order=Order.RASTER,
+        layout=request.layout,
+        order=request.order,
         parts=parts,
         elements=written.elements,
     )
     return pack(answer, stages.rounded_ms())
 
 
-def _policy(request: Request, profile: Profile, tools: Tools) -> dict[str, object]:
+def _finish(request: Request, profile: Profile) -> Finish:
+    make = affine if profile.numerics == "float32" else table
+    return Finish(
+        values=make(request.dtype.value, profile.mean, profile.std),
+        arrangement=Arrangement(request.layout, request.order, profile.merge),
+        background=request.background,
+    )
+
+
+def _policy(request: Request, profile: Profile, plan: Plan, tools: Tools) -> dict[str, object]:
     """All that decides an item's elements, beside its bytes."""
-    return {
+    policy: dict[str, object] = {
         "profile": profile.fingerprint,
         "dtype": request.dtype,
-        "layout": Layout.PATCHES,
-        "order": Order.RASTER,
+        "layout": request.layout,
+        "order": request.order,
         "background": str(request.background),
         "sixteen_bit": tools.press.sixteen_bit,
         "versions": tools.versions,
     }
+    if not isinstance(profile.sizes, NavitSizes):
+        # There a size follows from the bytes; here from other pictures and parameters as well.
+        policy["resized"] = str(plan.resized)
+    return policy

@@ -233,39 +233,81 @@ class Grid:
         return self.t * self.h * self.w
 
 
+class Layout(StrEnum):
+    """What an answer's elements make up: patches, or pictures that are not cut."""
+
+    PATCHES = "patches"
+    IMAGE = "image"
+
+
+class Order(StrEnum):
+    """The order of a picture's patches: row by row over the whole grid, or token by token."""
+
+    RASTER = "raster"
+    MERGE = "merge"
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """How an answer's elements lie; `merge` is the edge in patches of a token."""
+
+    layout: Layout
+    order: Order
+    merge: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A request's own numbers for the size rule of its profile; None is the profile's."""
+
+    max_model_len: int | None = None
+    text_len: int | None = None
+    min_num_patches: int | None = None
+    max_num_patches: int | None = None
+
+
+OF_THE_PROFILE = Budget()
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One square of a picture: resize it to `resized` and begin at (`top`, `left`), in pixels."""
+
+    resized: Size
+    top: int
+    left: int
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The sizes of one item's answer, known before any pixel work.
 
     Each frame is resized to `resized`, padded with zero pixels right and below
-    to the grid, and cut into patches of `patch_px`. Made by `plan`.
+    to the grid, and cut into patches of `patch_px`. A picture of `tiles` has
+    them where a chunk has its frames. Made by `plan`.
     """
 
     resized: Size
     grid: Grid
     patch_px: int
     num_tokens: int
+    tiles: tuple[Tile, ...] = ()
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
-        """(N, 3, P, P)"""
-        return (self.grid.patches, 3, self.patch_px, self.patch_px)
+    def picture(self) -> Size:
+        """A frame or tile, resized and padded."""
+        return Size(self.grid.h * self.patch_px, self.grid.w * self.patch_px)
+
+    def shape(self, layout: Layout) -> tuple[int, ...]:
+        """(N, 3, P, P); not cut (3, H, W), or (T, 3, H, W) of several frames and of tiles."""
+        if layout is Layout.PATCHES:
+            return (self.grid.patches, 3, self.patch_px, self.patch_px)
+        one = (3, self.picture.height, self.picture.width)
+        return (self.grid.t, *one) if self.tiles or self.grid.t > 1 else one
 
     @property
     def elements(self) -> int:
         return self.grid.patches * 3 * self.patch_px * self.patch_px
-
-
-class Layout(StrEnum):
-    """How an answer's elements are arranged."""
-
-    PATCHES = "patches"
-
-
-class Order(StrEnum):
-    """The order of a picture's patches: row by row over the whole grid."""
-
-    RASTER = "raster"
 
 
 @dataclass(frozen=True, slots=True)

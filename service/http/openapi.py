@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from service.http.answer import MEDIA_TYPE as ANSWER_TYPE
 from service.http.intake import MULTIPART
 from service.http.multipart_body import PICTURES
-from service.http.parameters import ALLOWED
+from service.http.parameters import ALLOWED, INTEGERS
 from service.http.preprocess import METHOD, PATH
 from service.problem import MEDIA_TYPE as PROBLEM_TYPE
 from service.types import Dtype, Layout, Order
@@ -58,6 +58,15 @@ PARAMETER_SCHEMAS: dict[str, dict[str, Any]] = {
     **{
         name: {"type": "string", "enum": list(values), "default": _DEFAULTS[name]}
         for name, values in ALLOWED.items()
+    },
+    **{
+        name: {
+            "type": "integer",
+            "minimum": least,
+            "maximum": greatest,
+            "description": "For profiles whose rule is dynamic; the profile's by default.",
+        }
+        for name, (least, greatest) in INTEGERS.items()
     },
 }
 

@@ -89,7 +89,15 @@ class Preprocess:
             wanted = parameters.parse((*query, *pairs))
             stages.lap("receive")
             model = state.profiles.default.name if wanted.model is None else wanted.model
-            request = job.Request(items, model, wanted.dtype, wanted.background)
+            request = job.Request(
+                items=items,
+                model=model,
+                dtype=wanted.dtype,
+                background=wanted.background,
+                layout=wanted.layout,
+                order=wanted.order,
+                budget=wanted.budget,
+            )
             return job.preprocess(request, state.ready_tools(), permit, stages)
 
         return work

@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse
 
 from service.http import openapi
 from service.http.state import State
-from service.types import Dtype, Format
+from service.types import Format
 
 
 def router(state: State) -> APIRouter:
@@ -21,7 +21,7 @@ def router(state: State) -> APIRouter:
             {
                 "default": state.profiles.default.name,
                 "models": [
-                    {**profile.model_dump(mode="json"), "dtypes": list(Dtype)}
+                    {**profile.model_dump(mode="json"), "dtypes": list(profile.dtypes)}
                     for profile in state.profiles
                 ],
             }

@@ -1,40 +1,67 @@
 """All plans of a request, and the size of its answer, before any pixel is decoded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from service.errors import AnswerTooLarge, at_item
-from service.plan import navit
-from service.plan.profiles import Profile
-from service.types import Dtype, Header, Item, Limits, Plan
+from service.errors import AnswerTooLarge, TooManyFrames, at_item
+from service.plan import dynamic, navit, tiles
+from service.plan.profiles import DynamicSizes, NavitSizes, Profile
+from service.types import Budget, Dtype, Header, Item, ItemType, Limits, Plan
 
 
 def plan_items(
     items: Sequence[Item],
     headers: Sequence[tuple[Header, ...]],
     profile: Profile,
-    dtype: Dtype,
-    limits: Limits,
+    asked: Budget,
 ) -> list[Plan]:
     """Plan every item by its profile's size rule, in order.
 
-    Raises what the rule raises and AnswerTooLarge, with the item at fault.
+    Raises what the rule raises, with the item at fault.
     """
-    plans: list[Plan] = []
+    return list(_plans(items, headers, profile, asked))
+
+
+def check_answer(plans: Sequence[Plan], dtype: Dtype, limits: Limits) -> None:
+    """Raise AnswerTooLarge for the item that makes the answer so."""
     answer_bytes = 0
+    for index, plan in enumerate(plans):
+        with at_item(index):
+            answer_bytes += plan.elements * dtype.itemsize_bytes
+            _check_bytes(answer_bytes, limits)
+
+
+def _plans(
+    items: Sequence[Item], headers: Sequence[tuple[Header, ...]], profile: Profile, asked: Budget
+) -> Iterator[Plan]:
+    if not isinstance(profile.sizes, NavitSizes):
+        _check_pictures(items, profile)
+    if isinstance(profile.sizes, DynamicSizes):
+        yield from dynamic.plan([found[0].size for found in headers], profile, asked)
+        return
     for index, (item, found) in enumerate(zip(items, headers, strict=True)):
         with at_item(index):
-            plan = navit.plan(found[0].size, item.type, len(found), profile)
-            answer_bytes += plan.elements * dtype.itemsize_bytes
-            _check_answer_bytes(answer_bytes, limits)
-        plans.append(plan)
-    return plans
+            if isinstance(profile.sizes, NavitSizes):
+                yield navit.plan(found[0].size, item.type, len(found), profile)
+            else:
+                yield tiles.plan(found[0].size, profile)
 
 
-def _check_answer_bytes(answer_bytes: int, limits: Limits) -> None:
+def _check_pictures(items: Sequence[Item], profile: Profile) -> None:
+    for index, item in enumerate(items):
+        if item.type is not ItemType.IMAGE:
+            raise TooManyFrames(
+                f"{profile.name} takes pictures, not video chunks",
+                limit=0,
+                actual=len(item.frames),
+                item=index,
+            )
+
+
+def _check_bytes(answer_bytes: int, limits: Limits) -> None:
     if answer_bytes > limits.max_answer_bytes:
         raise AnswerTooLarge(
-            f"the patches up to this item are {answer_bytes} bytes, an answer may have "
-            f"{limits.max_answer_bytes}; uint8 is a quarter of float32",
+            f"the elements up to this item are {answer_bytes} bytes, an answer may have "
+            f"{limits.max_answer_bytes}; 16-bit types are half of float32, uint8 a quarter",
             limit=limits.max_answer_bytes,
             actual=answer_bytes,
             setting="max_answer_bytes",

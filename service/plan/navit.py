@@ -23,6 +23,7 @@ def plan(size: Size, kind: ItemType, frames: int, profile: Profile) -> Plan:
     Raises TooManyFrames when the model does not merge that many in one chunk.
     """
     sizes = profile.sizes
+    assert isinstance(sizes, NavitSizes)
     if frames > sizes.temporal_merge_kernel_size:
         raise TooManyFrames(
             f"a video chunk of {profile.name} has at most {sizes.temporal_merge_kernel_size} "
@@ -30,7 +31,9 @@ def plan(size: Size, kind: ItemType, frames: int, profile: Profile) -> Plan:
             limit=sizes.temporal_merge_kernel_size,
             actual=frames,
         )
-    resized = _shrunk(size, _patch_limit(kind, frames, sizes), profile)
+    side_limit_px = sizes.patch_limit_on_one_side * profile.patch_px
+    patch_limit = _patch_limit(kind, frames, sizes)
+    resized = _shrunk(size, patch_limit, side_limit_px, profile.patch_px)
     token_px = profile.patch_px * profile.merge
     token_rows = math.ceil(resized.height / token_px)
     token_columns = math.ceil(resized.width / token_px)
@@ -52,9 +55,7 @@ def _patch_limit(kind: ItemType, frames: int, sizes: NavitSizes) -> int:
     return min(round(sizes.in_patch_limit_video / frames), sizes.in_patch_limit_each_frame)
 
 
-def _shrunk(size: Size, patch_limit: int, profile: Profile) -> Size:
-    patch_px = profile.patch_px
-    side_limit_px = profile.sizes.patch_limit_on_one_side * patch_px
+def _shrunk(size: Size, patch_limit: int, side_limit_px: int, patch_px: int) -> Size:
     whole_patches = max(1.0, size.width // patch_px) * max(1.0, size.height // patch_px)
     scale = min(
         1.0,

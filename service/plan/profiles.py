@@ -12,14 +12,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from service.errors import UnknownModel
+from service.types import Dtype
 
 BUILT_IN = Path(__file__).parent / "profiles"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", max_length=128)]
-Patches = Annotated[int, Field(ge=1, le=2**24)]
+LARGEST = 2**24
+"""Of every count of patches or tokens."""
+Patches = Annotated[int, Field(ge=1, le=LARGEST)]
+Tokens = Annotated[int, Field(ge=1, le=LARGEST)]
+OrNone = Annotated[int, Field(ge=0, le=LARGEST)]
 Mean = Annotated[float, Field(ge=-10, le=10)]
 Std = Annotated[float, Field(ge=1e-3, le=100)]
 """Both so that no normalised value exceeds what float16 can hold (65504)."""
@@ -39,6 +44,30 @@ class NavitSizes(BaseModel):
     sample_fps: Annotated[float, Field(gt=0, le=1000)]
 
 
+class DynamicSizes(BaseModel):
+    """Constants of the dynamic resolution rule: a budget that all pictures of a request share."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: Literal["dynamic"]
+    min_num_patches: Patches
+    max_num_patches: OrNone
+    max_model_len: Tokens
+    text_len: OrNone
+    reserved_tokens: OrNone
+
+
+class TileSizes(BaseModel):
+    """Constants of the tile rule: squares of one size in the grid nearest in aspect."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: Literal["tiles"]
+    tile_px: Annotated[int, Field(ge=1, le=2**13)]
+    max_num_tiles: Annotated[int, Field(ge=1, le=64)]
+    use_thumbnail: bool
+
+
 class Profile(BaseModel):
     """A model family: how its pictures are sized, normalised and cut.
 
@@ -51,12 +80,27 @@ class Profile(BaseModel):
     name: Name
     aliases: tuple[Name, ...] = ()
     source: Annotated[str, Field(min_length=1)]
-    numerics: Literal["pillow-u8"]
+    numerics: Literal["pillow-u8", "float32"]
     patch_px: Annotated[int, Field(ge=1, le=256)]
     merge: Annotated[int, Field(ge=1, le=16)]
     mean: tuple[Mean, Mean, Mean]
     std: tuple[Std, Std, Std]
-    sizes: NavitSizes
+    sizes: Annotated[NavitSizes | DynamicSizes | TileSizes, Field(discriminator="rule")]
+
+    @model_validator(mode="after")
+    def _tiles_are_whole_tokens(self) -> "Profile":
+        if isinstance(self.sizes, TileSizes):
+            if self.sizes.tile_px % (self.patch_px * self.merge):
+                raise ValueError("tile_px is not a whole number of tokens")
+            if self.numerics != "float32":
+                raise ValueError("tiles are resized in float32 alone")
+        return self
+
+    @property
+    def dtypes(self) -> tuple[Dtype, ...]:
+        """What an answer can have: floats are not rounded to bytes, so then not uint8."""
+        floats = self.numerics == "float32"
+        return tuple(dtype for dtype in Dtype if not (floats and dtype is Dtype.UINT8))
 
     @cached_property
     def fingerprint(self) -> str:

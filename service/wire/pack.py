@@ -5,13 +5,14 @@ the elements, which together are the body. The format is docs/wire.md, byte by
 byte; a reader needs msgpack and numpy and nothing of ours.
 """
 
+import math
 import struct
 from collections.abc import Mapping
 from typing import Any
 
 import msgpack
 
-from service.types import Dtype, Frame, Part, Patches
+from service.types import Dtype, Frame, Part, Patches, Size
 
 WIRE_VERSION = 1
 ALIGNMENT_BYTES = 64
@@ -51,6 +52,7 @@ def _fields(patches: Patches, timings_ms: Mapping[str, float]) -> bytes:
         "numerics": patches.numerics,
         "items": _items(patches),
         "grid_thws": [_grid_thw(part) for part in patches.parts],
+        "imgs_sizes": [_size(part.plan.picture) for part in patches.parts],
         "normalization": {
             "applied": patches.dtype is not Dtype.UINT8,
             "mean": list(patches.mean),
@@ -84,12 +86,12 @@ def _items(patches: Patches) -> list[dict[str, Any]]:
                     "orientation": part.header.orientation,
                     "more_frames": part.header.more_frames,
                 },
-                "resized": [part.plan.resized.height, part.plan.resized.width],
+                "resized": _size(part.plan.resized),
                 "grid_thw": _grid_thw(part),
                 "num_patches": part.plan.grid.patches,
                 "num_tokens": part.plan.num_tokens,
                 "patch_offset": patch_offset,
-                "shape": list(part.plan.shape),
+                "shape": list(part.plan.shape(patches.layout)),
                 "offset_bytes": offset_bytes,
                 "length_bytes": length_bytes,
                 "notes": list(part.notes),
@@ -105,11 +107,18 @@ def _grid_thw(part: Part) -> list[int]:
     return [grid.t, grid.h, grid.w]
 
 
+def _size(size: Size) -> list[int]:
+    return [size.height, size.width]
+
+
 def _packed_shape(patches: Patches) -> list[int]:
-    """(N, 3, P, P) over all items when they agree but in N, else (elements,)."""
-    tails = {part.plan.shape[1:] for part in patches.parts}
+    """Of one item its shape; of several (N, 3, …) when they agree but in N, else (elements,)."""
+    shapes = [part.plan.shape(patches.layout) for part in patches.parts]
+    if len(shapes) == 1:
+        return list(shapes[0])
+    tails = {shape[-3:] for shape in shapes}
     if len(tails) == 1:
-        return [sum(part.plan.grid.patches for part in patches.parts), *tails.pop()]
+        return [sum(math.prod(shape[:-3]) for shape in shapes), *tails.pop()]
     return [sum(part.plan.elements for part in patches.parts)]
 
 

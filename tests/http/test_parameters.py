@@ -4,7 +4,7 @@ import pytest
 
 from service.errors import BadParameter
 from service.http.parameters import ALLOWED, NAMES, Parameters, parse
-from service.types import Drop, Dtype, Rgb
+from service.types import Budget, Drop, Dtype, Rgb
 
 REFUSED = {
     "unknown": ([("sharpen", "1")], "'sharpen'"),
@@ -12,6 +12,22 @@ REFUSED = {
     "bytes as a name": ([(b"dtype", "uint8")], "dtype"),
     "wrong case": ([("dtype", "UINT8")], "dtype='UINT8'"),
     "vllm, which is not here yet": ([("format", "vllm")], "msgpack"),
+    "no digits": ([("text_len", "x")], "text_len must be an integer from 0 to 16777216"),
+    "no whole number": ([("text_len", "1.0")], "text_len must be an integer"),
+    "a float": ([("text_len", 1.0)], "text_len must be an integer"),
+    "a truth": ([("text_len", True)], "text_len must be an integer"),
+    "a sign": ([("text_len", "+1")], "text_len must be an integer"),
+    "a space": ([("text_len", " 1")], "text_len must be an integer"),
+    "digits of another script": ([("text_len", "\u0661")], "text_len must be an integer"),
+    "an empty number": ([("text_len", "")], "text_len must be an integer"),
+    "a negative number": ([("text_len", -1)], "text_len must be an integer"),
+    "a negative number in words": ([("text_len", "-1")], "text_len must be an integer"),
+    "no model length": ([("max_model_len", 0)], "max_model_len must be an integer from 1"),
+    "no minimum": ([("min_num_patches", "0")], "min_num_patches must be an integer from 1"),
+    "too large": ([("max_num_patches", 2**24 + 1)], "max_num_patches must be an integer"),
+    "far too large": ([("max_num_patches", 2**200)], "max_num_patches must be an integer"),
+    "too many digits": ([("max_num_patches", "9" * 5000)], "max_num_patches must be an integer"),
+    "two numbers": ([("text_len", "1"), ("text_len", 2)], "given twice"),
     "number": ([("dtype", 8)], "dtype must be a string"),
     "nothing": ([("model", None)], "model must be a string"),
     "twice": ([("dtype", "uint8"), ("dtype", "float32")], "given twice"),
@@ -41,6 +57,11 @@ def test_every_documented_value_is_taken(name: str, value: str) -> None:
 
 def test_without_parameters_the_defaults_are_float32_on_white() -> None:
     assert parse([]) == Parameters(None, Dtype.FLOAT32, Rgb(255, 255, 255))
+
+
+def test_an_integer_is_a_number_or_its_digits() -> None:
+    pairs = [("max_model_len", "4096"), ("max_model_len", 4096), ("max_num_patches", 0)]
+    assert parse(pairs).budget == Budget(max_model_len=4096, max_num_patches=0)
 
 
 def test_a_background_is_a_colour_or_drop() -> None:

@@ -17,6 +17,7 @@ ALIASES = {
     "moonshotai/Kimi-K2.7-Code": "kimi-k2.7",
     "moonshotai/kimi-k3": "kimi-k3",
     "KIMI-K3": "kimi-k3",
+    "nvidia/Nemotron-3-Nano-Omni-30B-A3B-Reasoning": "nemotron-nano-vl",
 }
 
 
@@ -45,7 +46,19 @@ def test_an_operator_adds_profiles_in_a_folder_and_may_make_one_the_default(tmp_
     assert loaded.find("kimi-k3").patch_px == 14
 
 
+TILES = (profiles.BUILT_IN / "nemotron-nano-vl-tiles.toml").read_text()
+TILES = TILES.replace('"nemotron-nano-vl-tiles"', '"a"')
+
 FAULTS = {
+    "tiles that are no whole tokens": (
+        TILES.replace("tile_px = 512", "tile_px = 500"),
+        "tile_px is not a whole number of tokens",
+    ),
+    "tiles of bytes": (TILES.replace('"float32"', '"pillow-u8"'), "resized in float32 alone"),
+    "a dynamic rule with a side limit": (
+        own("a").replace('"navit"', '"dynamic"'),
+        "sizes.dynamic.in_patch_limit",
+    ),
     "not toml": ("[[", "broken.toml"),
     "missing field": (own("a").replace("merge = 2\n", ""), "merge"),
     "unknown field": ("surprise = 1\n" + own("a"), "surprise"),
@@ -53,7 +66,7 @@ FAULTS = {
     "zero std": (own("a").replace("std = [0.5,", "std = [0.0,"), "std.0"),
     "infinite mean": (own("a").replace("mean = [0.5,", "mean = [inf,"), "mean.0"),
     "two channels": (own("a").replace("mean = [0.5, 0.5, 0.5]", "mean = [0.5, 0.5]"), "mean"),
-    "unknown rule": (own("a").replace('"navit"', '"guess"'), "sizes.rule"),
+    "unknown rule": (own("a").replace('"navit"', '"guess"'), "sizes: Input tag 'guess'"),
     "name with spaces": (own("a b"), "name"),
     "a name already claimed": (own("kimi-k3"), "kimi-k3.toml already claims the name kimi-k3"),
 }

@@ -24,8 +24,19 @@ def test_models_lists_every_profile_with_aliases_and_source(service: Running) ->
         "kimi-k2.6",
         "kimi-k2.7",
         "kimi-k3",
+        "nemotron-nano-vl-tiles",
+        "nemotron-nano-vl",
     ]
-    assert all(model["aliases"] and model["source"] for model in told["models"])
+    assert all(model["source"] for model in told["models"])
+    assert all(model["aliases"] or "tiles" in model["name"] for model in told["models"])
+
+
+def test_models_tells_which_dtypes_a_profile_has(service: Running) -> None:
+    dtypes = {
+        model["name"]: model["dtypes"] for model in service.client.get("/models").json()["models"]
+    }
+    assert dtypes["kimi-k2.5"] == ["uint8", "float16", "bfloat16", "float32"]
+    assert dtypes["nemotron-nano-vl"] == ["float16", "bfloat16", "float32"]
 
 
 def test_info_tells_every_setting_the_versions_and_the_kernel(service: Running) -> None:
@@ -60,6 +71,10 @@ def test_the_api_document_describes_every_route_and_body_form(service: Running) 
         "format",
         "layout",
         "order",
+        "max_model_len",
+        "text_len",
+        "min_num_patches",
+        "max_num_patches",
     }
     assert set(post["responses"]) == {
         "200",

@@ -48,3 +48,24 @@ def test_the_video_chunks_become_the_bytes_of_the_reference(service: Running) ->
         assert item["num_tokens"] == chunk["tokens"]
         assert item["shape"] == chunk["shape"]
         assert hashlib.sha256(share).hexdigest() == chunk["sha256_uint8"]
+
+
+@pytest.mark.parametrize("dtype", Dtype)
+@pytest.mark.parametrize("name", ["photo.jpg", "37x19.png", "1280x720.jpg"])
+def test_the_same_bytes_can_come_token_by_token_or_not_cut(
+    service: Running, name: str, dtype: Dtype
+) -> None:
+    [vector] = [each for each in PICTURES if (each.model, each.name) == ("kimi-k2.5", name)]
+    [_, h, w] = vector.facts["grid_thw"]
+    storage = np.uint16 if dtype.itemsize_bytes == 2 else np.dtype(dtype.value)
+    asked = {"model": vector.model, "dtype": dtype.value}
+    for wanted, restore in (
+        ({"order": "merge"}, lambda data: data.reshape(h // 2, w // 2, 2, 2, 588)),
+        ({"layout": "image"}, lambda data: data.reshape(3, h, 14, w, 14)),
+    ):
+        head, data = unpack(service.post(vector.data, params={**asked, **wanted}).content)
+        elements = restore(np.frombuffer(data, storage))
+        axes = (0, 2, 1, 3, 4) if "order" in wanted else (1, 3, 0, 2, 4)
+        raster = elements.transpose(axes).tobytes()
+        assert hashlib.sha256(raster).hexdigest() == vector.facts["sha256"][dtype.value]
+        assert head["imgs_sizes"] == [[h * 14, w * 14]]

@@ -21,6 +21,7 @@ from service.types import (
     Patches,
     Plan,
     Size,
+    Tile,
 )
 from service.wire.pack import pack
 
@@ -32,6 +33,7 @@ KEYS = [
     "numerics",
     "items",
     "grid_thws",
+    "imgs_sizes",
     "normalization",
     "timings_ms",
     "pad",
@@ -57,17 +59,21 @@ HEADER = Header(Format.JPEG, Size(24, 16), 8, Colour.YCBCR, 6, False, False, 1)
 grids = st.builds(Grid, st.integers(1, 4), st.integers(1, 6), st.integers(1, 6))
 
 
-def patches(dtype: Dtype, grids: list[Grid], model: str = "kimi-k2.5", edge: int = 14) -> Patches:
+def patches(
+    dtype: Dtype,
+    grids: list[Grid],
+    model: str = "kimi-k2.5",
+    layout: Layout = Layout.PATCHES,
+    tiles: tuple[Tile, ...] = (),
+) -> Patches:
     parts = tuple(
-        Part(ItemType.IMAGE, "0" * 64, HEADER, Plan(Size(5, 6), grid, edge, 1), ())
+        Part(ItemType.IMAGE, "0" * 64, HEADER, Plan(Size(5, 6), grid, 14, 1, tiles), ())
         for grid in grids
     )
     total = sum(part.plan.elements for part in parts)
     elements = np.arange(total).astype(STORAGE[dtype.value])
     middle = (0.5, 0.5, 0.5)
-    return Patches(
-        model, "pillow-u8", middle, middle, dtype, Layout.PATCHES, Order.RASTER, parts, elements
-    )
+    return Patches(model, "pillow-u8", middle, middle, dtype, layout, Order.RASTER, parts, elements)
 
 
 def joined(frame: Frame) -> bytes:
@@ -148,3 +154,55 @@ def test_a_plain_msgpack_reader_needs_no_extension_types() -> None:
         raise AssertionError(f"extension type {code}")
 
     msgpack.unpackb(joined(pack(patches(Dtype.BFLOAT16, [Grid(1, 2, 2)]), {})), ext_hook=refuse)
+
+
+TILES = (Tile(Size(28, 28), 0, 0),)
+# The grids of the items, their tiles; each item's shape, and that of all.
+IMAGES = {
+    "one picture": ([Grid(1, 2, 4)], (), [[3, 28, 56]], [3, 28, 56]),
+    "pictures of one size": (
+        [Grid(1, 2, 4), Grid(1, 2, 4)],
+        (),
+        [[3, 28, 56], [3, 28, 56]],
+        [2, 3, 28, 56],
+    ),
+    "pictures of two sizes": (
+        [Grid(1, 2, 4), Grid(1, 2, 2)],
+        (),
+        [[3, 28, 56], [3, 28, 28]],
+        [12 * 588],
+    ),
+    "a chunk": ([Grid(3, 2, 4)], (), [[3, 3, 28, 56]], [3, 3, 28, 56]),
+    "a chunk and a picture": (
+        [Grid(3, 2, 4), Grid(1, 2, 4)],
+        (),
+        [[3, 3, 28, 56], [3, 28, 56]],
+        [4, 3, 28, 56],
+    ),
+    "one tile": ([Grid(1, 2, 2)], TILES, [[1, 3, 28, 28]], [1, 3, 28, 28]),
+    "tiles": (
+        [Grid(3, 2, 2), Grid(1, 2, 2)],
+        TILES,
+        [[3, 3, 28, 28], [1, 3, 28, 28]],
+        [4, 3, 28, 28],
+    ),
+}
+
+
+@pytest.mark.parametrize(("grids", "tiles", "shapes", "packed"), IMAGES.values(), ids=IMAGES)
+def test_pictures_that_are_not_cut_have_three_planes(
+    grids: list[Grid], tiles: tuple[Tile, ...], shapes: list[list[int]], packed: list[int]
+) -> None:
+    made = patches(Dtype.UINT8, grids, layout=Layout.IMAGE, tiles=tiles)
+    answer = msgpack.unpackb(joined(pack(made, {})))
+    assert answer["layout"] == "image"
+    assert [item["shape"] for item in answer["items"]] == shapes
+    assert answer["pixel_values"]["shape"] == packed
+    assert len(answer["pixel_values"]["data"]) == np.prod(packed)
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_the_sizes_are_those_of_the_padded_pictures(layout: Layout) -> None:
+    made = patches(Dtype.UINT8, [Grid(1, 2, 4), Grid(3, 1, 1)], layout=layout)
+    answer = msgpack.unpackb(joined(pack(made, {})))
+    assert answer["imgs_sizes"] == [[28, 56], [14, 14]]
