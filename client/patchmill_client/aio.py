@@ -21,7 +21,7 @@ from patchmill_client.exchange import RefusalReader, Timeouts
 from patchmill_client.inputs import Source, Sources
 from patchmill_client.many import OnProgress, Outcome
 from patchmill_client.retry import ONCE, Attempts, Pace, RetryPolicy
-from patchmill_client.values import Dtype
+from patchmill_client.values import Dtype, Layout, Order
 
 
 class AsyncClient:
@@ -67,16 +67,33 @@ class AsyncClient:
         dtype: str = Dtype.FLOAT32,
         background: str | None = None,
         form: str | None = None,
+        layout: str = Layout.PATCHES,
+        order: str = Order.RASTER,
+        max_model_len: int | None = None,
+        text_len: int | None = None,
+        min_num_patches: int | None = None,
+        max_num_patches: int | None = None,
         request_id: str | None = None,
     ) -> Batch:
         """Patches for a picture, or for a sequence of pictures and video chunks (lists of frames).
 
-        `model` and `background` None are the service's defaults; `form` None
-        sends one picture raw and anything else as msgpack. Raises
+        What is None is the service's or the profile's default, but for `form`:
+        None sends one picture raw and anything else as msgpack. Raises
         PatchmillError: InvalidInput before anything is sent, a Refusal with the
         service's reason, a BadAnswer, or a TransportError.
         """
-        options = Options(model, dtype, background, form)
+        options = Options(
+            model=model,
+            dtype=dtype,
+            background=background,
+            form=form,
+            layout=layout,
+            order=order,
+            max_model_len=max_model_len,
+            text_len=text_len,
+            min_num_patches=min_num_patches,
+            max_num_patches=max_num_patches,
+        )
         call = await asyncio.to_thread(
             calls.preprocess, sources, options, request_id, self._max_answer_bytes
         )
@@ -93,6 +110,12 @@ class AsyncClient:
         dtype: str = Dtype.FLOAT32,
         background: str | None = None,
         form: str | None = None,
+        layout: str = Layout.PATCHES,
+        order: str = Order.RASTER,
+        max_model_len: int | None = None,
+        text_len: int | None = None,
+        min_num_patches: int | None = None,
+        max_num_patches: int | None = None,
     ) -> AsyncGenerator[Outcome, None]:
         """An outcome for each picture or chunk, in order, each by a request of its own.
 
@@ -100,7 +123,18 @@ class AsyncClient:
         outcomes (None: twice the concurrency) wait to be taken, which bounds the
         memory. An item that fails stops no other: its outcome has the error.
         """
-        options = Options(model, dtype, background, form)
+        options = Options(
+            model=model,
+            dtype=dtype,
+            background=background,
+            form=form,
+            layout=layout,
+            order=order,
+            max_model_len=max_model_len,
+            text_len=text_len,
+            min_num_patches=min_num_patches,
+            max_num_patches=max_num_patches,
+        )
         bounds = many.window(concurrency, look_ahead, self._max_connections)
 
         async def one(source: Source) -> Batch:

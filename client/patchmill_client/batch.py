@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from patchmill_client import normalize, tensors
 from patchmill_client.buffer import Body, BodyReader
 from patchmill_client.errors import AlreadyNormalized
-from patchmill_client.values import Dtype, Grid, Item, Normalization
+from patchmill_client.values import Dtype, Grid, Item, Layout, Normalization, Order, Size
 from patchmill_client.wire import packed_shape
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Batch:
     """One answer. `data` is its elements as (bytes,) uint8, 64-byte aligned before a split."""
 
     model: str
-    layout: str
-    order: str
+    layout: Layout
+    order: Order
     numerics: str
     dtype: Dtype
     items: tuple[Item, ...]
@@ -58,8 +58,16 @@ class Batch:
         return tuple(item.grid_thw for item in self.items)
 
     @property
+    def imgs_sizes(self) -> tuple[Size, ...]:
+        """(H, W) in pixels of each item: a picture of it, or each of its frames or tiles."""
+        return tuple(item.image_size for item in self.items)
+
+    @property
     def shape(self) -> tuple[int, ...]:
-        """(N, 3, P, P) over all items; (elements,) when their patch sizes differ."""
+        """(N, 3, P, P) over all items; not cut (3, H, W) of one picture and (N, 3, H, W) of more.
+
+        (elements,) when the items' patches or pictures differ in size.
+        """
         return packed_shape(self.items)
 
     @property

@@ -10,10 +10,12 @@ from patchmill_client import bodies, inputs
 from patchmill_client.batch import Batch
 from patchmill_client.errors import InvalidInput
 from patchmill_client.exchange import REQUEST_ID, BatchReader, JsonReader, Reader
-from patchmill_client.values import Dtype, Expected
+from patchmill_client.values import Dtype, Expected, Layout, Order
 
 ACCEPTABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 """What the service takes over; any other it would replace by its own."""
+
+INTEGERS = ("max_model_len", "text_len", "min_num_patches", "max_num_patches")
 
 Result = TypeVar("Result")
 
@@ -42,10 +44,20 @@ class Options:
     dtype: str
     background: str | None
     form: str | None
+    layout: str = Layout.PATCHES
+    order: str = Order.RASTER
+    max_model_len: int | None = None
+    text_len: int | None = None
+    min_num_patches: int | None = None
+    max_num_patches: int | None = None
 
     def __post_init__(self) -> None:
         if self.dtype not in list(Dtype):
             raise InvalidInput(f"{self.dtype!r} is no dtype; {', '.join(Dtype)} are")
+        if self.layout not in list(Layout):
+            raise InvalidInput(f"{self.layout!r} is no layout; {', '.join(Layout)} are")
+        if self.order not in list(Order):
+            raise InvalidInput(f"{self.order!r} is no order; {', '.join(Order)} are")
         if self.form is not None and self.form not in list(bodies.Form):
             raise InvalidInput(f"{self.form!r} is no form of body; {', '.join(bodies.Form)} are")
         for name, value in (("model", self.model), ("background", self.background)):
@@ -61,8 +73,17 @@ def preprocess(
     items = inputs.gather(sources)
     body = bodies.encode(items, options.form)
     dtype = Dtype(options.dtype)
-    expected = Expected(tuple(item.type for item in items), dtype)
-    given = {"model": options.model, "dtype": str(dtype), "background": options.background}
+    layout, order = Layout(options.layout), Order(options.order)
+    expected = Expected(tuple(item.type for item in items), dtype, layout, order)
+    given = {
+        "model": options.model,
+        "dtype": str(dtype),
+        "background": options.background,
+        # What a service does by itself is not asked for.
+        "layout": None if layout is Layout.PATCHES else str(layout),
+        "order": None if order is Order.RASTER else str(order),
+        **{name: _digits(getattr(options, name)) for name in INTEGERS},
+    }
     return Call(
         method="POST",
         path="/preprocess",
@@ -71,6 +92,10 @@ def preprocess(
         content=body.content,
         reader=lambda answered: BatchReader(answered, expected, max_answer_bytes),
     )
+
+
+def _digits(number: int | None) -> str | None:
+    return None if number is None else str(int(number))
 
 
 def get(path: str) -> Call[dict[str, Any]]:

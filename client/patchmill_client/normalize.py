@@ -5,6 +5,7 @@ A byte has 256 values and a picture three channels, so the arithmetic is done
 storage type of a dtype, 16-bit floats as their bits.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,8 +41,9 @@ def normalized(
     out = np.empty(data.size, values.dtype)
     start = 0
     for shape in shapes:
-        end = start + shape.elements
-        _look_up(data[start:end].reshape(shape), values, out[start:end].reshape(shape))
+        end = start + math.prod(shape)
+        each = (-1, *shape[-3:])
+        _look_up(data[start:end].reshape(each), values, out[start:end].reshape(each))
         start = end
     return out
 
@@ -49,7 +51,7 @@ def normalized(
 def _look_up(
     pixels: NDArray[np.uint8], values: NDArray[np.generic], out: NDArray[np.generic]
 ) -> None:
-    """(N, 3, P, P) through the table, a block of patches at a time."""
+    """(N, 3, P, P) or (N, 3, H, W) through the table, a block of patches at a time."""
     step = max(1, BLOCK_ELEMENTS // pixels[0].size)
     for first in range(0, len(pixels), step):
         block = slice(first, first + step)

@@ -6,6 +6,7 @@ pinned memory, a stage at a time, so that one stage is filled while the one
 before it is on its way.
 """
 
+import math
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -98,8 +99,8 @@ def normalized_on(
     out = torch.empty(pixels.shape, dtype=rows.dtype, device=pixels.device)
     start = 0
     for shape in shapes:
-        end = start + shape.elements
-        plane = shape.patch_height * shape.patch_width
+        end = start + math.prod(shape)
+        plane = math.prod(shape[-2:])
         _look_up(torch, pixels[start:end], rows, out[start:end], plane)
         start = end
     return out

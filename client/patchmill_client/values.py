@@ -5,6 +5,7 @@ alone, after its checks: holding one is the proof that they were made. Sizes are
 (height, width) in pixels. This module does no work.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -39,6 +40,20 @@ class ItemType(StrEnum):
     VIDEO_CHUNK = "video_chunk"
 
 
+class Layout(StrEnum):
+    """What the elements make up: patches, or pictures that are not cut."""
+
+    PATCHES = "patches"
+    IMAGE = "image"
+
+
+class Order(StrEnum):
+    """The order of a picture's patches: row by row over its grid, or token by token."""
+
+    RASTER = "raster"
+    MERGE = "merge"
+
+
 class Size(NamedTuple):
     """A height and a width in pixels."""
 
@@ -58,17 +73,8 @@ class Grid(NamedTuple):
         return self.t * self.h * self.w
 
 
-class Shape(NamedTuple):
-    """The shape of an item's elements: (N, 3, P, P)."""
-
-    patches: int
-    channels: int
-    patch_height: int
-    patch_width: int
-
-    @property
-    def elements(self) -> int:
-        return self.patches * self.channels * self.patch_height * self.patch_width
+Shape = tuple[int, ...]
+"""Of an item's elements: (N, 3, P, P); not cut (3, H, W), of frames and tiles (T, 3, H, W)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +107,16 @@ class Item:
     offset_bytes: int
     length_bytes: int
     notes: tuple[str, ...]
+    image_size: Size
+    """A picture of it, or each of its frames or tiles, resized and padded, in pixels."""
 
     @property
     def num_patches(self) -> int:
-        return self.shape.patches
+        return self.grid_thw.patches
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
 
 
 Channels = tuple[float, float, float]
@@ -125,8 +137,8 @@ class Head:
     """Everything of an answer before its data; every length in it has been checked."""
 
     model: str
-    layout: str
-    order: str
+    layout: Layout
+    order: Order
     numerics: str
     items: tuple[Item, ...]
     normalization: Normalization
@@ -146,3 +158,5 @@ class Expected:
 
     types: tuple[ItemType, ...]
     dtype: Dtype
+    layout: Layout = Layout.PATCHES
+    order: Order = Order.RASTER

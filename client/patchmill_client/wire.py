@@ -5,7 +5,9 @@ In come the first bytes of a body and what the request asked for, out comes a
 anything of its size; the caller allocates after the head has been checked.
 """
 
+import math
 import re
+from dataclasses import replace
 
 from patchmill_client.cursor import Cursor, MoreNeeded
 from patchmill_client.errors import AnswerOverLimit, LyingAnswer
@@ -17,8 +19,9 @@ from patchmill_client.values import (
     Head,
     Item,
     ItemType,
+    Layout,
     Normalization,
-    Shape,
+    Order,
     Size,
     SourcePicture,
 )
@@ -66,17 +69,20 @@ def read_head(start: memoryview, expected: Expected | None, max_answer_bytes: in
 
 
 def _read(cursor: Cursor, expected: Expected | None, max_answer_bytes: int) -> Head:
-    cursor.map_of(11, "body")
+    cursor.map_of(12, "body")
     cursor.key("version", "version")
     if (version := cursor.integer("version")) != VERSION:
         raise LyingAnswer("version", f"{version} is not known here, {VERSION} is")
     model = _text(cursor, "model")
-    layout = _word(cursor, "layout", "patches")
-    order = _word(cursor, "order", "raster")
+    layout = Layout(_word(cursor, "layout", Layout, expected.layout if expected else None))
+    order = Order(_word(cursor, "order", Order, expected.order if expected else None))
+    if layout is not Layout.PATCHES and order is not Order.RASTER:
+        raise LyingAnswer("order", f"{order} of no patches")
     numerics = _text(cursor, "numerics")
     cursor.key("items", "items")
     items = _items(cursor, expected)
     _grid_thws(cursor, items)
+    items = _imgs_sizes(cursor, items, layout)
     cursor.key("normalization", "normalization")
     normalization = _normalization(cursor)
     cursor.key("timings_ms", "timings_ms")
@@ -142,8 +148,8 @@ def _item(cursor: Cursor, index: int) -> Item:
     num_tokens = _integer(cursor, f"{at}.num_tokens")
     patch_offset = _integer(cursor, f"{at}.patch_offset")
     cursor.key("shape", f"{at}.shape")
-    cursor.array_of(4, f"{at}.shape")
-    shape = Shape(*(cursor.integer(f"{at}.shape", 1) for _ in range(4)))
+    axes = cursor.array_up_to(4, f"{at}.shape")
+    shape = tuple(cursor.integer(f"{at}.shape", 1) for _ in range(axes))
     item = Item(
         index=index,
         type=kind,
@@ -157,6 +163,7 @@ def _item(cursor: Cursor, index: int) -> Item:
         offset_bytes=_integer(cursor, f"{at}.offset_bytes"),
         length_bytes=_integer(cursor, f"{at}.length_bytes"),
         notes=_notes(cursor, f"{at}.notes"),
+        image_size=resized,  # the answer tells it after all items; see `_imgs_sizes`
     )
     _check_item(item, num_patches, at)
     return item
@@ -164,20 +171,40 @@ def _item(cursor: Cursor, index: int) -> Item:
 
 def _check_item(item: Item, num_patches: int, at: str) -> None:
     """What an item says about itself must agree; its place is checked with the data's."""
-    grid, shape, resized = item.grid_thw, item.shape, item.resized
+    grid = item.grid_thw
     if num_patches != grid.patches:
         raise LyingAnswer(f"{at}.num_patches", f"{num_patches} patches in the grid {grid}")
-    if (shape.patches, shape.channels) != (num_patches, CHANNELS):
-        raise LyingAnswer(f"{at}.shape", f"{tuple(shape)} for {num_patches} patches")
-    if shape.patch_height != shape.patch_width:
-        raise LyingAnswer(f"{at}.shape", f"{tuple(shape)}: patches are square")
     if not 1 <= item.num_tokens <= num_patches:
         raise LyingAnswer(f"{at}.num_tokens", f"{item.num_tokens} of {num_patches} patches")
-    if item.type is ItemType.IMAGE and grid.t != 1:
-        raise LyingAnswer(f"{at}.grid_thw", f"an image of {grid.t} frames")
-    covered = Size(grid.h * shape.patch_height, grid.w * shape.patch_width)
-    if resized.height > covered.height or resized.width > covered.width:
-        raise LyingAnswer(f"{at}.resized", f"{tuple(resized)} does not fit the grid {tuple(grid)}")
+
+
+def _check_size(item: Item, layout: Layout) -> None:
+    """Grid, size and shape must agree."""
+    at = f"items[{item.index}]"
+    grid, size = item.grid_thw, item.image_size
+    patch_px = size.height // grid.h
+    if size != (grid.h * patch_px, grid.w * patch_px) or not patch_px:
+        raise LyingAnswer(f"imgs_sizes[{item.index}]", f"{tuple(size)} for {tuple(grid)} patches")
+    one = (CHANNELS, *size)
+    allowed: tuple[tuple[int, ...], ...] = ((grid.t, *one),)
+    if layout is Layout.PATCHES:
+        allowed = ((grid.patches, CHANNELS, patch_px, patch_px),)
+    elif grid.t == 1:
+        allowed = (one, (1, *one))
+    if item.shape not in allowed:
+        raise LyingAnswer(f"{at}.shape", f"{item.shape} for {tuple(grid)} patches in {tuple(size)}")
+    if not _covered(item):
+        raise LyingAnswer(f"{at}.resized", f"{tuple(item.resized)} in {tuple(size)} x {grid.t}")
+
+
+def _covered(item: Item) -> bool:
+    """A frame fits its size; tiles cover the resized picture, perhaps with a thumbnail."""
+    size, resized, count = item.image_size, item.resized, item.grid_thw.t
+    if item.type is ItemType.VIDEO_CHUNK or count == 1:
+        return resized.height <= size.height and resized.width <= size.width
+    rows, rest_h = divmod(resized.height, size.height)
+    columns, rest_w = divmod(resized.width, size.width)
+    return not rest_h and not rest_w and rows * columns in (count, count - 1)
 
 
 def _check_data(head: Head, shape: tuple[int, ...], max_answer_bytes: int) -> None:
@@ -191,7 +218,7 @@ def _check_data(head: Head, shape: tuple[int, ...], max_answer_bytes: int) -> No
             raise LyingAnswer(f"{at}.patch_offset", f"{item.patch_offset}, must be {patches}")
         if item.offset_bytes != offset_bytes:
             raise LyingAnswer(f"{at}.offset_bytes", f"{item.offset_bytes}, must be {offset_bytes}")
-        length_bytes = item.shape.elements * head.dtype.itemsize_bytes
+        length_bytes = item.elements * head.dtype.itemsize_bytes
         if item.length_bytes != length_bytes:
             raise LyingAnswer(f"{at}.length_bytes", f"{item.length_bytes}, must be {length_bytes}")
         patches += item.num_patches
@@ -211,11 +238,13 @@ def _check_data(head: Head, shape: tuple[int, ...], max_answer_bytes: int) -> No
 
 
 def packed_shape(items: tuple[Item, ...]) -> tuple[int, ...]:
-    """(N, 3, P, P) over all items when they agree but in N, else (elements,)."""
-    tails = {tuple(item.shape)[1:] for item in items}
+    """Of one item its shape; of several (N, 3, …) when they agree but in N, else (elements,)."""
+    if len(items) == 1:
+        return items[0].shape
+    tails = {item.shape[-3:] for item in items}
     if len(tails) == 1:
-        return (sum(item.num_patches for item in items), *tails.pop())
-    return (sum(item.shape.elements for item in items),)
+        return (sum(math.prod(item.shape[:-3]) for item in items), *tails.pop())
+    return (sum(item.elements for item in items),)
 
 
 def _source(cursor: Cursor, at: str) -> SourcePicture:
@@ -235,6 +264,20 @@ def _grid_thws(cursor: Cursor, items: tuple[Item, ...]) -> None:
     for item in items:
         if _grid(cursor, f"grid_thws[{item.index}]") != item.grid_thw:
             raise LyingAnswer(f"grid_thws[{item.index}]", "differs from the item's grid")
+
+
+def _imgs_sizes(cursor: Cursor, items: tuple[Item, ...], layout: Layout) -> tuple[Item, ...]:
+    """The items with their sizes."""
+    cursor.key("imgs_sizes", "imgs_sizes")
+    cursor.array_of(len(items), "imgs_sizes")
+    sized = []
+    for item in items:
+        field = f"imgs_sizes[{item.index}]"
+        cursor.array_of(2, field)
+        size = Size(cursor.integer(field, 1), cursor.integer(field, 1))
+        sized.append(replace(item, image_size=size))
+        _check_size(sized[-1], layout)
+    return tuple(sized)
 
 
 def _grid(cursor: Cursor, field: str) -> Grid:
@@ -301,11 +344,14 @@ def _item_type(cursor: Cursor, field: str) -> ItemType:
     return ItemType(named)
 
 
-def _word(cursor: Cursor, name: str, only: str) -> str:
-    """A field that can have one value only."""
-    if (found := _text(cursor, name)) != only:
-        raise LyingAnswer(name, f"{found!a} is not known here, {only} is")
-    return only
+def _word(cursor: Cursor, name: str, known: type[Layout] | type[Order], asked: str | None) -> str:
+    """A field of few values; of one, where it was asked for."""
+    found = _text(cursor, name)
+    if found not in list(known):
+        raise LyingAnswer(name, f"{found!a} is not known here, {', '.join(known)} are")
+    if asked is not None and found != asked:
+        raise LyingAnswer(name, f"{found}, though {asked} was asked for")
+    return found
 
 
 def _text(cursor: Cursor, field: str) -> str:

@@ -22,7 +22,7 @@ def fields(
     patch_px: Sequence[int] | None = None,
     seed: int = 0,
 ) -> Fields:
-    """The eleven fields of an honest answer; grids of more than one frame are chunks."""
+    """The twelve fields of an honest answer; grids of more than one frame are chunks."""
     edges = patch_px or [P] * len(grids)
     itemsize = Dtype(dtype).itemsize_bytes
     items: list[Fields] = []
@@ -64,6 +64,7 @@ def fields(
         "numerics": "pillow-u8",
         "items": items,
         "grid_thws": [list(grid) for grid in grids],
+        "imgs_sizes": [[h * edge, w * edge] for (_, h, w), edge in zip(grids, edges, strict=True)],
         "normalization": {"applied": dtype != "uint8", "mean": list(MEAN), "std": list(STD)},
         "timings_ms": {"receive": 0.25, "queue": 0.125, "pack": 1.5},
         "pad": b"",
@@ -73,6 +74,25 @@ def fields(
             "data": elements(offset_bytes, dtype, seed),
         },
     }
+
+
+def uncut(answer: Fields) -> Fields:
+    """The same answer with layout=image."""
+    answer["layout"] = "image"
+    shapes = []
+    for item, size in zip(answer["items"], answer["imgs_sizes"], strict=True):
+        item["shape"] = [3, *size] if item["type"] == "image" else [item["grid_thw"][0], 3, *size]
+        shapes.append(item["shape"])
+    values = answer["pixel_values"]
+    tails = {tuple(shape[-3:]) for shape in shapes}
+    if len(shapes) == 1:
+        values["shape"] = shapes[0]
+    elif len(tails) == 1:
+        count = sum(shape[0] if len(shape) == 4 else 1 for shape in shapes)
+        values["shape"] = [count, *tails.pop()]
+    else:
+        values["shape"] = [len(values["data"]) // Dtype(values["dtype"]).itemsize_bytes]
+    return answer
 
 
 def elements(length_bytes: int, dtype: str, seed: int) -> bytes:

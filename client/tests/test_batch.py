@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from patchmill_client import AlreadyNormalized, Batch, Dtype, Grid, LyingAnswer
-from tests.packer import fields, pack
+from patchmill_client import AlreadyNormalized, Batch, Dtype, Grid, Layout, LyingAnswer, Size
+from tests.packer import fields, pack, uncut
 
 GRIDS = [(1, 2, 4), (3, 2, 2), (1, 1, 1)]
 
@@ -50,6 +50,20 @@ def test_items_of_different_patch_sizes_are_flat_together_and_shaped_apart() -> 
     assert [part.shape[2] for part in batch.split()] == [14, 16, 14]
 
 
+def test_pictures_that_are_not_cut_are_views_as_well() -> None:
+    batch = Batch.from_bytes(pack(uncut(fields([(1, 2, 4), (1, 2, 4)], "uint8"))))
+    assert batch.layout is Layout.IMAGE
+    assert batch.imgs_sizes == (Size(28, 56), Size(28, 56))
+    assert batch.numpy().shape == (2, 3, 28, 56)
+    first, second = batch.split()
+    assert first.shape == second.shape == (3, 28, 56)
+    assert np.array_equal(second.numpy(), batch.numpy()[1])
+    whole = bits(batch.normalize())
+    for channel in range(3):
+        pixels = batch.numpy()[:, channel]
+        assert np.array_equal(whole[:, channel], reference(pixels, channel, batch, "float32"))
+
+
 def test_a_view_keeps_the_buffer_alive() -> None:
     batch = batch_of()
     buffer = weakref.ref(batch.data.base)
@@ -84,7 +98,7 @@ def test_a_kept_answer_is_read_from_any_bytes(kind: type) -> None:
     assert Batch.from_bytes(kind(pack(fields()))).shape == (8, 3, 14, 14)
 
 
-@pytest.mark.parametrize("body", [b"", b"\x8b", pack(fields())[:-1], pack(fields()) + b"\x00"])
+@pytest.mark.parametrize("body", [b"", b"\x8c", pack(fields())[:-1], pack(fields()) + b"\x00"])
 def test_a_kept_answer_that_is_damaged_is_refused(body: bytes) -> None:
     with pytest.raises(LyingAnswer):
         Batch.from_bytes(body)

@@ -16,7 +16,7 @@ from patchmill_client import Batch, Dtype, ItemType, LyingAnswer, PatchmillError
 from patchmill_client.batch import received
 from patchmill_client.buffer import BodyReader
 from patchmill_client.values import Expected
-from tests.packer import fields, pack
+from tests.packer import fields, pack, uncut
 
 LIMIT = 1 << 29
 ANSWERS = {
@@ -26,6 +26,7 @@ ANSWERS = {
         Expected((ItemType.IMAGE, ItemType.VIDEO_CHUNK, ItemType.IMAGE), Dtype.BFLOAT16),
     ),
     "bytes": (pack(fields([(1, 4, 4)], "uint8")), Expected((ItemType.IMAGE,), Dtype.UINT8)),
+    "not cut": (pack(uncut(fields([(1, 2, 4), (3, 2, 2)], "uint8"))), None),
     "mixed": (pack(fields([(1, 2, 2), (1, 2, 2)], "float16", [14, 16])), None),
 }
 OVERHEAD_BYTES = 128 * 1024
@@ -57,7 +58,7 @@ def check_sound(batch: Batch, body: bytes) -> None:
     for item, part in zip(batch.items, batch.split(), strict=True):
         assert item.offset_bytes == end
         end += item.length_bytes
-        assert part.numpy().shape == tuple(item.shape)
+        assert part.numpy().shape == item.shape
         assert part.data.tobytes() == batch.data[item.offset_bytes : end].tobytes()
     assert end == batch.data.size
     if batch.dtype is Dtype.UINT8:

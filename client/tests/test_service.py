@@ -17,6 +17,7 @@ import pytest
 import patchmill_client as pc
 from patchmill_client.batch import Batch
 from patchmill_client.inputs import Source
+from patchmill_client.orders import to_merge
 from patchmill_client.values import Expected
 from tests import peer as peers
 from tests import test_mutations as mutations
@@ -313,3 +314,45 @@ def test_a_busy_service_behind_a_bad_network_loses_and_doubles_nothing(
         assert len(there.seen) > len(sources)
     assert [outcome.index for outcome in outcomes] == list(range(60))
     assert [sha256(outcome.result().numpy()) for outcome in outcomes] == hashes
+
+
+@pytest.mark.parametrize("model", ["kimi-k2.5", "nemotron-nano-vl"])
+def test_the_same_elements_come_token_by_token_or_not_cut(client: pc.Client, model: str) -> None:
+    paths = [IMAGES / "photo.jpg", IMAGES / "37x19.png"]
+    raster = client.preprocess(paths, model=model)
+    merged = client.preprocess(paths, model=model, order="merge")
+    assert np.array_equal(to_merge(raster.numpy(), raster.grid_thws, 2), merged.numpy())
+    whole = client.preprocess(paths, model=model, layout="image")
+    assert whole.imgs_sizes == raster.imgs_sizes
+    for cut, picture in zip(raster.split(), whole.split(), strict=True):
+        [(_, h, w)] = cut.grid_thws
+        patches = cut.numpy().reshape(h, w, *cut.shape[1:]).transpose(2, 0, 3, 1, 4)
+        assert np.array_equal(patches.reshape(picture.shape), picture.numpy())
+
+
+def test_a_budget_is_the_request_s_own(client: pc.Client) -> None:
+    small = client.preprocess(
+        IMAGES / "photo.jpg",
+        model="nemotron-nano-vl",
+        max_model_len=4096,
+        text_len=96,
+        min_num_patches=64,
+        max_num_patches=128,
+    )
+    assert 64 <= small.items[0].num_patches <= 128
+    with pytest.raises(pc.Unprocessable) as refusal:
+        client.preprocess(IMAGES / "photo.jpg", text_len=1)
+    assert refusal.value.code == "bad_parameter"
+    with pytest.raises(pc.InvalidInput):
+        client.preprocess(IMAGES / "photo.jpg", layout="tiles")
+    with pytest.raises(pc.InvalidInput):
+        client.preprocess(IMAGES / "photo.jpg", order="spiral")
+
+
+def test_tiles_are_one_item(client: pc.Client) -> None:
+    batch = client.preprocess(
+        IMAGES / "500x333.png", model="nemotron-nano-vl-tiles", layout="image", dtype="bfloat16"
+    )
+    assert batch.numpy().shape == (7, 3, 512, 512)
+    assert batch.items[0].resized == (1024, 1536)
+    assert batch.imgs_sizes == ((512, 512),)

@@ -7,11 +7,20 @@ from typing import Any
 
 import pytest
 
-from patchmill_client import AnswerOverLimit, Dtype, Grid, ItemType, LyingAnswer, Shape, Size
+from patchmill_client import (
+    AnswerOverLimit,
+    Dtype,
+    Grid,
+    ItemType,
+    Layout,
+    LyingAnswer,
+    Order,
+    Size,
+)
 from patchmill_client.cursor import MoreNeeded
 from patchmill_client.values import Expected
 from patchmill_client.wire import BASE_BYTES, ITEM_BYTES, read_head
-from tests.packer import HONEST, MEAN, STD, fields, pack
+from tests.packer import HONEST, MEAN, STD, fields, pack, uncut
 
 LIMIT = 1 << 30
 ONE = Expected((ItemType.IMAGE,), Dtype.FLOAT32)
@@ -35,7 +44,7 @@ def test_an_honest_head_is_read_field_by_field() -> None:
     assert second.type is ItemType.VIDEO_CHUNK
     assert second.grid_thw == Grid(3, 2, 2)
     assert second.num_patches == 12
-    assert second.shape == Shape(12, 3, 14, 14)
+    assert second.shape == (12, 3, 14, 14)
     assert second.patch_offset == 8
     assert second.offset_bytes == first.length_bytes == 8 * 3 * 14 * 14 * 2
     assert second.resized == Size(25, 28)
@@ -47,7 +56,7 @@ def test_an_honest_head_is_read_field_by_field() -> None:
 
 def test_items_of_different_patch_sizes_are_read() -> None:
     head = head_of(pack(fields([(1, 2, 4), (1, 1, 1)], patch_px=[14, 16])))
-    assert [item.shape.patch_width for item in head.items] == [14, 16]
+    assert [item.shape[-1] for item in head.items] == [14, 16]
 
 
 def test_a_head_that_is_not_whole_asks_for_more_at_every_length() -> None:
@@ -101,13 +110,21 @@ LIES: list[tuple[str, Callable[[Any], None]]] = [
     ("version", put("version", value=2)),
     ("version", put("version", value=0)),
     ("layout", put("layout", value="tiles")),
+    ("layout", put("layout", value="image")),
+    ("order", put("order", value="spiral")),
     ("order", put("order", value="merge")),
     ("items", put("items", value=[])),
     ("items[1].index", put(*ITEM, "index", value=0)),
     ("items[1].index", put(*ITEM, "index", value=2)),
     ("items[1].type", put(*ITEM, "type", value="audio")),
-    ("items[1].grid_thw", put(*ITEM, "type", value="image")),
+    ("items[1].type", put(*ITEM, "type", value="image")),
     ("items[0].type", put("items", 0, "type", value="video_chunk")),
+    ("imgs_sizes", put("imgs_sizes", value=[[28, 56]])),
+    ("imgs_sizes[1]", put("imgs_sizes", 1, value=[28])),
+    ("imgs_sizes[1]", put("imgs_sizes", 1, value=[28, 30])),
+    ("imgs_sizes[1]", put("imgs_sizes", 1, value=[0, 28])),
+    ("imgs_sizes[1]", put("imgs_sizes", 1, value=[1, 1])),
+    ("items[1].shape", put("imgs_sizes", 1, value=[30, 30])),
     ("items[1].digest", put(*ITEM, "digest", value="ab")),
     ("items[1].digest", put(*ITEM, "digest", value="Z" * 64)),
     ("items[1].source.height", put(*ITEM, "source", "height", value=0)),
@@ -131,7 +148,7 @@ LIES: list[tuple[str, Callable[[Any], None]]] = [
     ("items[1].shape", put(*ITEM, "shape", value=[12, 4, 14, 14])),
     ("items[1].shape", put(*ITEM, "shape", value=[12, 3, 14, 28])),
     ("items[1].shape", put(*ITEM, "shape", value=[12, 3, 2**32, 2**32])),
-    ("items[1].length_bytes", put(*ITEM, "shape", value=[12, 3, 2**31, 2**31])),
+    ("items[1].shape", put(*ITEM, "shape", value=[12, 3, 2**31, 2**31])),
     ("items[1].shape", put(*ITEM, "shape", value=[12, 3, 14])),
     ("items[1].offset_bytes", put(*ITEM, "offset_bytes", value=0)),
     ("items[1].offset_bytes", put(*ITEM, "offset_bytes", value=4)),
@@ -232,10 +249,73 @@ def test_a_value_that_is_missing_is_refused_anywhere(place: tuple[Any, ...]) -> 
         head_of(pack(answer), TWO)
 
 
+UNCUT = Expected((ItemType.IMAGE, ItemType.VIDEO_CHUNK), Dtype.FLOAT32, Layout.IMAGE)
+UNCUT_LIES: list[tuple[str, Callable[[Any], None]]] = [
+    ("layout", put("layout", value="patches")),
+    ("order", put("order", value="merge")),
+    ("items[0].shape", put("items", 0, "shape", value=[2, 3, 28, 28])),
+    ("items[0].shape", put("items", 0, "shape", value=[3, 56, 28])),
+    ("items[1].shape", put(*ITEM, "shape", value=[3, 28, 28])),
+    ("items[1].shape", put(*ITEM, "shape", value=[12, 3, 14, 14])),
+    ("items[0].resized", put("items", 0, "resized", value=[29, 56])),
+    ("imgs_sizes[0]", put("imgs_sizes", 0, value=[28, 57])),
+    ("pixel_values.shape", put(VALUES, "shape", value=[4, 3, 28, 28])),
+]
+
+
+@pytest.mark.parametrize(("field", "lie"), UNCUT_LIES)
+def test_a_lie_about_pictures_that_are_not_cut_is_refused(
+    field: str, lie: Callable[[Any], None]
+) -> None:
+    answer = uncut(fields([(1, 2, 4), (3, 2, 2)]))
+    assert [item.shape for item in head_of(pack(answer), UNCUT).items] == [
+        (3, 28, 56),
+        (3, 3, 28, 28),
+    ]
+    lie(answer)
+    with pytest.raises(LyingAnswer) as refusal:
+        head_of(pack(answer), UNCUT)
+    assert refusal.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("resized", "sound"),
+    [([28, 84], True), ([56, 28], True), ([28, 28], False), ([28, 83], False), ([140, 28], False)],
+)
+def test_the_tiles_of_a_picture_cover_it(resized: list[int], sound: bool) -> None:  # noqa: FBT001
+    answer = fields([(3, 2, 2)])
+    answer["items"][0]["type"] = "image"
+    answer["items"][0]["resized"] = resized
+    for body in (pack(answer), pack(uncut_tiles(answer))):
+        if sound:
+            assert head_of(body).items[0].grid_thw == Grid(3, 2, 2)
+            continue
+        with pytest.raises(LyingAnswer) as refusal:
+            head_of(body)
+        assert refusal.value.field == "items[0].resized"
+
+
+def uncut_tiles(answer: Any) -> Any:
+    answer["items"][0]["type"] = "video_chunk"
+    uncut(answer)
+    answer["items"][0]["type"] = "image"
+    return answer
+
+
+def test_an_order_that_was_asked_for_is_taken() -> None:
+    answer = fields()
+    answer["order"] = "merge"
+    expected = Expected((ItemType.IMAGE,), Dtype.FLOAT32, order=Order.MERGE)
+    assert head_of(pack(answer), expected).order is Order.MERGE
+    assert head_of(pack(answer)).order is Order.MERGE
+    with pytest.raises(LyingAnswer, match="though merge was asked for"):
+        head_of(HONEST, expected)
+
+
 def test_a_field_too_many_is_refused() -> None:
     answer = fields()
     answer["more"] = 1
-    with pytest.raises(LyingAnswer, match="not a map of 11"):
+    with pytest.raises(LyingAnswer, match="not a map of 12"):
         head_of(pack(answer))
 
 
@@ -271,11 +351,11 @@ def test_more_data_than_is_taken_is_refused_by_both_numbers() -> None:
 @pytest.mark.parametrize(
     "start",
     [
-        pytest.param(b"\x8b\xa7version\xdd\xff\xff\xff\xff", id="a list of 2**32 elements"),
-        pytest.param(b"\x8b\xa7version\xdf\xff\xff\xff\xff", id="a map of 2**32 pairs"),
-        pytest.param(b"\x8b\xa7version\xc6\xff\xff\xff\xff", id="4 GiB of binary data"),
-        pytest.param(b"\x8b\xa7version\xdb\xff\xff\xff\xff", id="4 GiB of text"),
-        pytest.param(b"\x8b\xa7version" + b"\x91" * 10_000, id="lists in lists"),
+        pytest.param(b"\x8c\xa7version\xdd\xff\xff\xff\xff", id="a list of 2**32 elements"),
+        pytest.param(b"\x8c\xa7version\xdf\xff\xff\xff\xff", id="a map of 2**32 pairs"),
+        pytest.param(b"\x8c\xa7version\xc6\xff\xff\xff\xff", id="4 GiB of binary data"),
+        pytest.param(b"\x8c\xa7version\xdb\xff\xff\xff\xff", id="4 GiB of text"),
+        pytest.param(b"\x8c\xa7version" + b"\x91" * 10_000, id="lists in lists"),
         pytest.param(b"\xdf\xff\xff\xff\xff", id="a body of 2**32 pairs"),
         pytest.param(b"<html>", id="a page"),
         pytest.param(b"\xc1", id="the byte that msgpack never uses"),
