@@ -15,7 +15,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import kernels, plots, service, stages
+from benchmarks import floats, kernels, plots, service, stages
 from kernels.dispatch import Choice, select
 
 PACKAGES = ("patchmill", "numpy", "numba", "pillow", "simplejpeg", "fastapi", "uvicorn", "uvloop")
@@ -44,7 +44,8 @@ def main() -> None:
     about = machine()
     print(f"{about['cpu']}, {about['cores']} cores, {about['date']}\n")
     print("== kernels")
-    kernel_rows = [asdict(result) for result in kernels.run(options.rounds)]
+    table = [*kernels.rows(), *floats.rows()]
+    kernel_rows = [asdict(result) for result in kernels.run(options.rounds, table)]
     processes = kernels.processes()
     print("\n== stages of one picture, median ms")
     by_size = stages.run(select(Choice.AUTO), options.rounds)

@@ -229,11 +229,11 @@ def second_process() -> list[dict[str, Any]]:
         return told
 
 
-def run(rounds: int) -> list[Result]:
-    """Measure and print every row."""
+def run(rounds: int, table: list[Row]) -> list[Result]:
+    """Measure and print every row of a table."""
     results = []
     print(f"{'':50} {'peer ms':>9} {'ours ms':>9} {'ratio':>7} {'quartiles':>13}  gate   aim")
-    for row in rows():
+    for row in table:
         result = measured(row, rounds)
         results.append(result)
         spread = f"{result.quartiles[0]:.2f}–{result.quartiles[1]:.2f}"
@@ -259,8 +259,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows = [asdict(result) for result in run(options.rounds)]
-    told = {"rows": rows, "processes": processes()}
+    results = [asdict(result) for result in run(options.rounds, rows())]
+    told = {"rows": results, "processes": processes()}
     if options.json:
         options.json.write_text(json.dumps(told, indent=2) + "\n")
 

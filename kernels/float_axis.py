@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Number = TypeVar("Number", bound=np.generic)
 
-GROUP = 4
+GROUP = 2
 """The weights of one output are filled up with zeros to a multiple of this many."""
 
 

@@ -1,0 +1,125 @@
+"""The float resize beside its peers, and the other arrangements beside raster: rows for a table.
+
+    python -m benchmarks.floats [--rounds 9]
+
+The peers are Pillow's resize of mode "F", once for each channel, and torch's
+bicubic interpolate with antialias, where torch is installed (`pip install
+torch==2.13.0`); elsewhere its rows are left out, and that is said. Both stop at
+resized floats and are given floats; ours begins at bytes, normalises and cuts.
+"""
+
+import argparse
+import importlib.util
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from benchmarks.kernels import (
+    CLIP,
+    NORMALISATION,
+    RESIZED,
+    SQUARE,
+    THREADS,
+    Row,
+    grid_of,
+    rgbx,
+    run,
+)
+
+import numpy as np  # isort: skip - after the variables that `benchmarks.kernels` sets
+from PIL import Image  # isort: skip
+
+from kernels.affine import affine
+from kernels.dispatch import Engine, select
+from kernels.tables import table
+
+PATCH = 16
+AFTER = (1792, 1792)
+"""Whole tokens of 32 pixels."""
+Run = Callable[[], Any]
+
+
+def rows() -> list[Row]:
+    """The table; every buffer is made and touched before the clock starts."""
+    engine = select()
+    threads = ThreadPoolExecutor(THREADS)
+    pixels = rgbx(*SQUARE, 1)
+    one = _ours(engine, pixels, "float32")
+    two = _ours(engine, pixels, "float32", threads)
+    table = [
+        Row("float32 numerics, 2048x2048: Pillow mode F, 1 thread", _pillow(pixels), one, 3, 6),
+        *_torch_rows(pixels, one, two),
+        Row("the same on 2 threads: on 1", one, two),
+        Row("the same as float16: as float32", one, _ours(engine, pixels, "float16")),
+    ]
+    raster = _bytes(engine, pixels, "raster")
+    for name in ("merge", "image"):
+        made = _bytes(engine, pixels, name)
+        table.append(Row(f"pillow-u8, 2048x2048 as {name}: as raster, 1 thread", raster, made))
+    return table
+
+
+def _ours(
+    engine: Engine, pixels: np.ndarray, dtype: str, threads: ThreadPoolExecutor | None = None
+) -> Run:
+    values = affine(dtype, *CLIP)
+    out = np.zeros((AFTER[0] // PATCH, AFTER[1] // PATCH, 3, PATCH, PATCH), values.storage)
+    parts = THREADS if threads else 1
+
+    def write() -> None:
+        work = engine.split_float(pixels, AFTER, (0, 0), values, out, parts)
+        list(threads.map(lambda part: part(), work)) if threads else work[0]()
+
+    return write
+
+
+def _bytes(engine: Engine, pixels: np.ndarray, name: str) -> Run:
+    values = table("float32", *NORMALISATION)
+    h, w = grid_of(RESIZED)
+    shapes = {
+        "raster": (h, w, 3, 14, 14),
+        "merge": (h // 2, w // 2, 2, 2, 3, 14, 14),
+        "image": (3, h * 14, w * 14),
+    }
+    out = np.zeros(shapes[name], np.float32)
+    return lambda: engine.write_patches(pixels, RESIZED, values, out)
+
+
+def _pillow(pixels: np.ndarray) -> Run:
+    planes = [Image.fromarray(pixels[:, :, c].astype(np.float32)) for c in range(3)]
+    return lambda: [plane.resize(AFTER[::-1], Image.Resampling.BICUBIC) for plane in planes]
+
+
+def _torch_rows(pixels: np.ndarray, one: Run, two: Run) -> list[Row]:
+    if importlib.util.find_spec("torch") is None:
+        print("torch is not installed: its rows are left out")
+        return []
+    import torch  # noqa: PLC0415 - an optional peer
+
+    planes = torch.from_numpy(np.ascontiguousarray(pixels[:, :, :3].transpose(2, 0, 1)))
+    floats = planes.float().unsqueeze(0)
+
+    def interpolate(count: int) -> Run:
+        def resize() -> None:
+            torch.set_num_threads(count)
+            torch.nn.functional.interpolate(
+                floats, AFTER, mode="bicubic", align_corners=False, antialias=True
+            )
+
+        return resize
+
+    name = "float32 numerics, 2048x2048: torch interpolate"
+    return [
+        Row(f"{name}, 1 thread", interpolate(1), one, 1, 2),
+        Row(f"{name}, 2 threads", interpolate(2), two, 1, 2),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    run(parser.parse_args().rounds, rows())
+
+
+if __name__ == "__main__":
+    main()
