@@ -10,7 +10,8 @@ are random, so the tokens mean nothing; their shapes and their order are real.
 import argparse
 
 import torch
-from patchmill_client import Client
+from patchmill_client import Batch, Client
+from patchmill_client.orders import merge_index
 from patchmill_client.pixel_shuffle import pixel_shuffle_packed
 from torch import Tensor, nn
 
@@ -36,14 +37,14 @@ class Encoder(nn.Module):
         return torch.cat([self.layers(image[None]) for image in x.split(lengths)], dim=1)
 
 
-def places_of(height: int, width: int, order: str) -> Tensor:
-    """(h * w,): each patch's place in the grid, in the order in which the patches came."""
-    rows = torch.arange(height // PATCH)[:, None] * LONGEST_SIDE
-    places = rows + torch.arange(width // PATCH)
-    if order == "raster":
-        return places.flatten()
-    blocks = places.unflatten(1, (-1, MERGE)).unflatten(0, (-1, MERGE))  # (h', r, w', r)
-    return blocks.transpose(1, 2).flatten()
+def places_of(batch: Batch) -> Tensor:
+    """(L,): each patch's place in its picture's grid, in the order in which the patches came."""
+    grids = [
+        (torch.arange(h)[:, None] * LONGEST_SIDE + torch.arange(w)).flatten()
+        for _, h, w in batch.grid_thws
+    ]
+    places = torch.cat(grids)
+    return places[merge_index(batch.grid_thws, MERGE)] if batch.order == "merge" else places
 
 
 def tokens_of(encoded: Tensor, sizes: list[tuple[int, int]], order: str) -> Tensor:
@@ -64,7 +65,7 @@ def main() -> None:
     with Client(options.url) as client:
         batch = client.preprocess(options.pictures, model=MODEL, order=options.order)
     sizes = [(height, width) for height, width in batch.imgs_sizes]
-    places = torch.cat([places_of(*size, batch.order) for size in sizes])
+    places = places_of(batch)
     lengths = [item.num_patches for item in batch.items]
 
     torch.manual_seed(0)

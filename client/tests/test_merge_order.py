@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from patchmill_client.orders import merge_index
+
 try:
     import torch
 
@@ -80,17 +82,7 @@ def packed(grids: list[tuple[int, int]]) -> tuple[Any, Any, Any]:
 
 def merge_order(grids: list[tuple[int, int]], factor: int) -> Any:
     """(L,): at each place of merge order, the patch's index in raster order."""
-    index, start = [], 0
-    for h, w in grids:
-        for row in range(0, h, factor):
-            for column in range(0, w, factor):
-                index += [
-                    start + (row + down) * w + column + right
-                    for down in range(factor)
-                    for right in range(factor)
-                ]
-        start += h * w
-    return torch.tensor(index)
+    return torch.from_numpy(merge_index([(1, *grid) for grid in grids], factor))
 
 
 def shuffled(x: Any, grids: list[tuple[int, int]], factor: int) -> Any:
