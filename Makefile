@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PICTURE ?= examples/picture.jpg
 SECONDS ?= 180
 
-.PHONY: help demo test test-torch verify bench bench-torch check serve warm lock clean
+.PHONY: help demo test test-torch verify bench bench-torch overload soak check serve warm lock clean
 
 help:
 	@echo "make demo [PICTURE=photo.jpg]  set up, start the service, post a picture, print its patches"
