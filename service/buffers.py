@@ -27,7 +27,7 @@ class Buffers:
     def __init__(self, keep_bytes: int) -> None:
         self._keep_bytes = keep_bytes
         self._lock = threading.Lock()
-        self._free: dict[int, list[mmap.mmap]] = {}
+        self._free: list[mmap.mmap] = []  # the one that came back last stands last
         self._kept_bytes = 0
         self._in_use_bytes = 0
         # A finalizer may run at any allocation, also inside `take` under the lock, so it
@@ -59,9 +59,7 @@ class Buffers:
         capacity_bytes = _capacity_bytes(length_bytes)
         with self._lock:
             self._sort_in()
-            waiting = self._free.get(capacity_bytes)
-            memory = waiting.pop() if waiting else None
-            self._kept_bytes -= capacity_bytes if memory else 0
+            memory = self._kept(capacity_bytes)
             self._in_use_bytes += capacity_bytes
         if memory is None:
             memory = _mapped(capacity_bytes)
@@ -81,16 +79,24 @@ class Buffers:
             self._sort_in()
             return self._kept_bytes
 
+    def _kept(self, capacity_bytes: int) -> mmap.mmap | None:
+        """One that waits, of just this size: the last that came back, whose pages are warmest."""
+        for index in range(len(self._free) - 1, -1, -1):
+            if len(self._free[index]) == capacity_bytes:
+                self._kept_bytes -= capacity_bytes
+                return self._free.pop(index)
+        return None
+
     def _sort_in(self) -> None:
         while self._returned:
             memory = self._returned.popleft()
-            capacity_bytes = len(memory)
-            self._in_use_bytes -= capacity_bytes
-            if self._kept_bytes + capacity_bytes <= self._keep_bytes:
-                self._free.setdefault(capacity_bytes, []).append(memory)
-                self._kept_bytes += capacity_bytes
-            # Else dropped, which unmaps it once its last export is gone. Not closed: a thread
-            # amid ending the array still holds one.
+            self._in_use_bytes -= len(memory)
+            self._kept_bytes += len(memory)
+            self._free.append(memory)
+        while self._kept_bytes > self._keep_bytes:
+            # The one that nobody has wanted for longest. Dropped, which unmaps it once its last
+            # export is gone. Not closed: a thread amid ending the array still holds one.
+            self._kept_bytes -= len(self._free.pop(0))
 
 
 def _aligned(whole: NDArray[np.uint8], length_bytes: int) -> NDArray[np.uint8]:

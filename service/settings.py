@@ -103,7 +103,7 @@ class Settings(BaseSettings):
         0, description="Bytes of all answers until they are sent; 0 means 1 GiB for each worker."
     )
     keep_bytes: Share = Field(
-        0, description="Bytes of idle buffers kept for reuse; 0 means 512 MiB for each worker."
+        0, description="Bytes of idle buffers kept for reuse; 0 means 256 MiB for each worker."
     )
 
     deadline_s: Seconds = Field(
@@ -156,7 +156,7 @@ class Settings(BaseSettings):
     @property
     def kept_share_bytes(self) -> int:
         """One worker's share of `keep_bytes`."""
-        return self._share(self.keep_bytes, 512 * 2**20)
+        return self._share(self.keep_bytes, 256 * 2**20)
 
     def _share(self, total: int, default: int) -> int:
         return max(1, total // self.worker_count) if total else default

@@ -68,3 +68,16 @@ def test_many_threads_never_share_a_buffer() -> None:
         thread.join()
     assert faults == []
     assert buffers.in_use_bytes == 0
+
+
+def test_what_nobody_has_wanted_for_longest_makes_room_first() -> None:
+    sizes = [LARGE, LARGE * 2, LARGE * 3]
+    buffers = Buffers(_capacity_bytes(LARGE * 2) + _capacity_bytes(LARGE * 3))
+    for size in sizes:
+        taken = buffers.take(size)
+        del taken
+    kept = _capacity_bytes(LARGE * 2) + _capacity_bytes(LARGE * 3)
+    assert buffers.kept_bytes == kept
+    again = buffers.take(LARGE * 2)
+    assert buffers.kept_bytes == kept - _capacity_bytes(LARGE * 2)
+    del again
