@@ -5,6 +5,7 @@ the service does. Everything that a header can refuse is refused, for all items,
 before the first pixel is decoded.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernels.affine import affine
@@ -68,15 +69,10 @@ def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -
     items = [Frames(*each) for each in zip(request.items, headers, plans, strict=True)]
     written = write(items, _finish(request, profile), tools.press, permit, stages)
     stages.skip()  # `write` has told what each of its threads spent
+    policies = _policies(request, profile, plans, tools)
     parts = tuple(
-        Part(
-            each.item.type,
-            digest(policy_text(_policy(request, profile, each.plan, tools)), each.item),
-            each.headers[0],
-            each.plan,
-            notes,
-        )
-        for each, notes in zip(items, written.notes, strict=True)
+        Part(each.item.type, digest(policy, each.item), each.headers[0], each.plan, notes)
+        for each, policy, notes in zip(items, policies, written.notes, strict=True)
     )
     stages.lap("pack")
     answer = Patches(
@@ -102,8 +98,10 @@ def _finish(request: Request, profile: Profile) -> Finish:
     )
 
 
-def _policy(request: Request, profile: Profile, plan: Plan, tools: Tools) -> dict[str, object]:
-    """All that decides an item's elements, beside its bytes."""
+def _policies(
+    request: Request, profile: Profile, plans: Sequence[Plan], tools: Tools
+) -> list[bytes]:
+    """For each item, all that decides its elements beside its bytes."""
     policy: dict[str, object] = {
         "profile": profile.fingerprint,
         "dtype": request.dtype,
@@ -113,7 +111,7 @@ def _policy(request: Request, profile: Profile, plan: Plan, tools: Tools) -> dic
         "sixteen_bit": tools.press.sixteen_bit,
         "versions": tools.versions,
     }
-    if not isinstance(profile.sizes, NavitSizes):
-        # There a size follows from the bytes; here from other pictures and parameters as well.
-        policy["resized"] = str(plan.resized)
-    return policy
+    if isinstance(profile.sizes, NavitSizes):
+        return [policy_text(policy)] * len(plans)
+    # Here a size follows from other pictures and parameters too, not from the bytes alone.
+    return [policy_text({**policy, "resized": str(plan.resized)}) for plan in plans]
