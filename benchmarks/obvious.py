@@ -45,10 +45,11 @@ def answer(body: bytes) -> Response:
     plan = navit.plan(Size(picture.height, picture.width), ItemType.IMAGE, 1, PROFILE)
     size = (plan.resized.width, plan.resized.height)
     pixels = np.asarray(picture.resize(size, Image.Resampling.BICUBIC))
-    patches = np.empty(plan.shape, np.float32)
+    shape = (plan.grid.patches, 3, plan.patch_px, plan.patch_px)
+    patches = np.empty(shape, np.float32)
     with KERNEL:
         per_element_parallel(pixels, plan.patch_px, plan.grid.w, MEAN, STD, patches.reshape(-1))
-    values = {"dtype": "float32", "shape": plan.shape, "data": patches.tobytes()}
+    values = {"dtype": "float32", "shape": shape, "data": patches.tobytes()}
     grid = [1, plan.grid.h, plan.grid.w]
     packed = msgpack.packb({"grid_thws": [grid], "pixel_values": values})
     return Response(packed, media_type="application/msgpack")
