@@ -31,7 +31,7 @@ test: $(VENV)/dev
 
 test-torch: $(VENV)/torch
 	cd client && ../$(VENV)/torch/bin/python -m pytest tests/test_tensors.py tests/test_batch.py \
-	    tests/test_pixel_shuffle.py tests/test_merge_order.py tests/test_service.py
+	    tests/test_pixel_shuffle.py tests/test_merge_order.py tests/test_orders.py tests/test_service.py
 
 verify: $(VENV)/dev
 	$(BIN)/python -m tests.kernels.verify --cases 20000 --guarded

@@ -26,7 +26,7 @@ def main(picture: Path) -> int:
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     print(
-        f"==> starting the service on {address} (the first start compiles its kernels: about 20 s)"
+        f"==> starting the service on {address} (the first start compiles its kernels: about 30 s)"
     )
     service = subprocess.Popen(
         [sys.executable, "-m", "service", "serve"],
