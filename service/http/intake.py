@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 
 from multipart import parse_options_header
 from starlette.datastructures import Headers
@@ -86,18 +87,19 @@ async def take(wanted: Form, upload: Upload) -> Callable[[], Items]:
         parser = multipart_body.Parser(wanted.boundary, upload.limits)
         await _read(wanted, upload, parser.feed)
         return parser.finish
-    # A bytearray, not a list of chunks: a sender of one-byte chunks would make a list cost
-    # forty times the body.
-    whole = bytearray()
-    await _read(wanted, upload, whole.extend)
+    # Not a list of chunks: a sender of one-byte chunks would make a list cost forty times the
+    # body. A BytesIO gives its buffer away without another copy.
+    whole = BytesIO()
+    await _read(wanted, upload, whole.write)
+    body = whole.getvalue()
     if wanted.kind in PARSERS:
-        return partial(PARSERS[wanted.kind], bytes(whole), upload.limits)
+        return partial(PARSERS[wanted.kind], body, upload.limits)
     # Any other label is a hint at most: the bytes decide.
-    items = (Item(ItemType.IMAGE, (bytes(whole),)),)
+    items = (Item(ItemType.IMAGE, (body,)),)
     return lambda: (items, ())
 
 
-async def _read(wanted: Form, upload: Upload, sink: Callable[[bytes], None]) -> None:
+async def _read(wanted: Form, upload: Upload, sink: Callable[[bytes], object]) -> None:
     """The body as it arrives; stops the moment it grows over a limit or is too slow."""
     unforeseen = wanted.cost if wanted.length_bytes is None else 0
     ticket, loop = upload.ticket, asyncio.get_running_loop()
