@@ -23,6 +23,7 @@ from service.problem import MEDIA_TYPE, content
 from service.telemetry.counts import Counts, Phase
 from service.types import Timeouts
 
+GATHERED_BYTES = 64 * 1024
 LINGER_S = 1.0
 """How long a refused client may go on sending before it has read the refusal."""
 
@@ -55,9 +56,9 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # Nothing counts as written before the kernel has all of it: the write deadline holds
-        # to the last byte.
-        transport.set_write_buffer_limits(high=0)
+        # A large answer counts as written when the kernel has all of it, so that the write deadline
+        # holds to its last byte; what is small is gathered, and leaves in one call with the rest.
+        transport.set_write_buffer_limits(high=GATHERED_BYTES, low=0)
         self._await_header()
 
     def connection_lost(self, exc: Exception | None) -> None:
