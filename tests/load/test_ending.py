@@ -17,6 +17,8 @@ from tests.load.connection import Connection, connected, in_use, until
 from tests.service.running import Running, running
 
 PNG = (IMAGES / "37x19.png").read_bytes()
+TRIALS = int(os.environ.get("DRAIN_TRIALS", "3"))
+"""A hundred take five minutes."""
 SLOW = costly(200)
 SCANS = {"PATCHMILL_MAX_SCANS": "1000", "PATCHMILL_MAX_SCAN_PIXELS": str(10**12)}
 
@@ -62,7 +64,7 @@ def test_what_is_not_done_within_the_grace_period_is_cut() -> None:
         assert uploading.is_closed()
 
 
-@pytest.mark.parametrize("trial", range(3))
+@pytest.mark.parametrize("trial", range(TRIALS))
 def test_under_load_no_accepted_request_is_lost(trial: int) -> None:  # noqa: ARG001
     with running() as service:
         outcomes = _load_until_it_ends(service, 8)
