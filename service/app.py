@@ -3,8 +3,9 @@
 import asyncio
 import gc
 import logging
+import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 
@@ -29,7 +30,7 @@ from service.plan import profiles
 from service.pool.admission import Admission
 from service.pool.budget import Budget
 from service.pool.executor import Executor
-from service.pool.watchdog import watch
+from service.pool.watchdog import watch_supervisor, watch_threads
 from service.serve import drain
 from service.settings import Settings, load
 from service.telemetry import logs
@@ -90,24 +91,28 @@ def _lifespan(
 
         drain.on_terminate(begin_to_end, settings.drain_delay_s)
         # Beside the server and not before it: the liveness probe answers while kernels compile.
-        living = asyncio.create_task(_live(state, settings))
+        give_up = partial(_give_up, state)
+        tasks = [
+            asyncio.create_task(_live(state, settings, give_up)),
+            asyncio.create_task(watch_supervisor(os.getppid(), give_up)),
+        ]
         try:
             # For the protocol, which serves connections.
             yield {"counts": state.counts, "door": Door(state.admission, state.counts)}
         finally:
-            living.cancel()
-            with suppress(asyncio.CancelledError):
-                await living
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
             if not await state.executor.close(LAST_PATIENCE_S):
                 drain.leave_at_once()
 
     return lifespan
 
 
-async def _live(state: State, settings: Settings) -> None:
+async def _live(state: State, settings: Settings, give_up: Callable[[], None]) -> None:
     """Make ready, then watch over the threads."""
     await _make_ready(state, settings)
-    await watch(state.executor, settings.stuck_after_s, partial(_give_up, state))
+    await watch_threads(state.executor, settings.stuck_after_s, give_up)
 
 
 def _give_up(state: State) -> None:

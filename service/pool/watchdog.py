@@ -17,17 +17,22 @@ LOOK_EVERY_S = 0.25
 log = logging.getLogger("patchmill")
 
 
-async def watch(executor: Executor, stuck_after_s: float, give_up: Callable[[], None]) -> None:
-    """Call `give_up` once, when a thread is so long beyond its request's deadline, or when
-    nobody watches this process any more."""
-    supervisor = os.getppid()
+async def watch_threads(
+    executor: Executor, stuck_after_s: float, give_up: Callable[[], None]
+) -> None:
+    """Call `give_up` once, when a thread is so long beyond its request's deadline."""
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         overdue_s = executor.overdue_s()
         if overdue_s > stuck_after_s:
             log.error("a thread is stuck, %.0f s beyond its request's deadline", overdue_s)
-            break
-        if os.getppid() != supervisor:
-            log.error("the supervisor is gone")
-            break
+            give_up()
+            return
+
+
+async def watch_supervisor(supervisor: int, give_up: Callable[[], None]) -> None:
+    """Call `give_up` once, when the process of this id is not this one's parent any more."""
+    while os.getppid() == supervisor:
+        await asyncio.sleep(LOOK_EVERY_S)
+    log.error("the supervisor is gone")
     give_up()

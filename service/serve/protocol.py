@@ -79,14 +79,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
-        if self._door and self._is_idle() and (full := self._door(self.url, self.headers)):
-            answer, goes_on = full
-            self._refused = True
-            self.transport.write(answer)
-            if goes_on:
-                self._await_rest()
-            else:
-                self.linger()
+        if self._refuse_at_the_door():
             return
         super().on_headers_complete()
         if _has_body(self.headers):
@@ -105,7 +98,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle and self.cycle.more_body and not self._refused:
+        if self.cycle and self.cycle.more_body and not self._refused and not self._lingering:
             self._await_rest()
 
     def pause_writing(self) -> None:
@@ -137,6 +130,22 @@ class Protocol(HttpToolsProtocol):
     @property
     def lingering(self) -> bool:
         return self._lingering
+
+    def _refuse_at_the_door(self) -> bool:
+        """Whether the request is refused here: no other answer may be on its way before it."""
+        if self._door is None or not self._is_idle() or not self.parser.should_keep_alive():
+            return False
+        full = self._door(self.url, self.headers)
+        if full is None:
+            return False
+        answer, goes_on = full
+        self._refused = True
+        self.transport.write(answer)
+        if goes_on:
+            self._await_rest()
+        else:
+            self.linger()
+        return True
 
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
