@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PICTURE ?= examples/picture.jpg
 SECONDS ?= 180
 
-.PHONY: help demo test test-torch verify bench bench-torch overload soak check serve warm lock clean
+.PHONY: help demo test test-torch verify bench bench-torch overload soak hostile fuzz check serve warm lock clean
 
 help:
 	@echo "make demo [PICTURE=photo.jpg]  set up, start the service, post a picture, print its patches"
@@ -16,6 +16,8 @@ help:
 	@echo "make bench-torch               measure the pixel shuffle on CPU and, where there is one, GPU"
 	@echo "make overload                  ten times the sustainable load for a minute"
 	@echo "make soak [SECONDS=1800]       mixed load with hostile files and leaving clients: memory, descriptors"
+	@echo "make hostile                   hostile files by the clock, and 10,000 mutated ones"
+	@echo "make fuzz [SECONDS=60]         coverage-guided fuzz of all parsers"
 	@echo "make check                     format, lint, types, import arrows, docs and unit tests"
 	@echo "make serve                     run the service on PATCHMILL_HOST:PATCHMILL_PORT (127.0.0.1:8080)"
 	@echo "make warm                      compile the kernels into their cache"
@@ -48,6 +50,12 @@ overload: $(VENV)/bench
 
 soak: $(VENV)/bench
 	$(BIN)/python -m benchmarks.soak --seconds $(SECONDS)
+
+hostile: $(VENV)/dev
+	$(BIN)/python -m tests.hostile.verify --mutations 10000
+
+fuzz: $(VENV)/dev
+	$(BIN)/python -m tests.hostile.fuzz --seconds $(SECONDS)
 
 check: $(VENV)/dev
 	scripts/check
