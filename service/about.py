@@ -43,6 +43,16 @@ def facts(settings: Settings) -> dict[str, object]:
     }
 
 
+def build() -> dict[str, str]:
+    """What tells one build from another, as labels of a metric."""
+    return {
+        "version": version("patchmill"),
+        "wire_version": str(WIRE_VERSION),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "numba", "pillow")},
+    }
+
+
 def peak_memory_bytes(settings: Settings, budgets: Budgets) -> int:
     """What all workers together hold at most; docs/configuration.md tells the sum in words."""
     pixels = min(budgets.pixels, settings.thread_count * settings.max_pixels)

@@ -10,7 +10,7 @@ from functools import partial
 from importlib.metadata import version
 
 from fastapi import FastAPI
-from fastapi_offline import FastAPIOffline
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from kernels.dispatch import Choice
@@ -19,13 +19,16 @@ from service import about
 from service.buffers import Buffers
 from service.codec import decode
 from service.frames import Press
-from service.http import openapi, problems, routes
+from service.http import cors, openapi, page, problems, routes
+from service.http.auth import Guard
 from service.http.boundary import Boundary
 from service.http.door import Door
 from service.http.front import Front
+from service.http.paths import PROBES, Route
 from service.http.preprocess import Preprocess
 from service.http.state import State
 from service.job import Tools
+from service.keys import Keys
 from service.plan import profiles
 from service.pool.admission import Admission
 from service.pool.budget import Budget
@@ -34,9 +37,12 @@ from service.pool.watchdog import watch_supervisor, watch_threads
 from service.serve import drain
 from service.settings import Settings, load
 from service.telemetry import logs
-from service.telemetry.counts import Counts
+from service.telemetry.metrics import Metrics
+from service.telemetry.traces import Traces
 
 log = logging.getLogger("patchmill")
+
+SAMPLE_EVERY_S = 0.5
 
 LAST_PATIENCE_S = 1.0
 """For threads whose requests were given up already, before a worker leaves without them."""
@@ -45,7 +51,7 @@ LAST_PATIENCE_S = 1.0
 def from_environment() -> ASGIApp:
     """What each worker runs."""
     settings = load({})
-    logs.configure(settings.log_level)
+    logs.configure(settings.log_level, settings.log_format, settings.access_log)
     return create_app(settings)
 
 
@@ -60,13 +66,16 @@ def create_app(settings: Settings) -> ASGIApp:
         executor=Executor(settings.thread_count),
         admission=Admission(budgets),
         budget=Budget(budgets),
-        counts=Counts(),
+        metrics=Metrics(about.build()),
         facts=about.facts(settings),
+        traces=_traces(settings),
     )
-    app = FastAPIOffline(
-        docs_url="/docs",
+    keys = settings.keys
+    shown = settings.docs_access != "off"
+    app = FastAPI(
+        docs_url=None,
         redoc_url=None,
-        static_url="/docs-assets",
+        openapi_url="/openapi.json" if shown else None,
         title="patchmill",
         summary="Pictures in, patch tensors out.",
         version=version("patchmill"),
@@ -74,10 +83,41 @@ def create_app(settings: Settings) -> ASGIApp:
         lifespan=_lifespan(state, settings),
     )
     app.include_router(routes.router(state))
-    openapi.document(app)
+    if settings.metrics_access != "off" and not settings.metrics_port:
+        app.include_router(routes.metrics(state))
+    if shown:
+        openapi.document(app, keys)
+        page.install(app)
     problems.install(app)
-    app.add_middleware(Boundary, closing=lambda: state.draining)
-    return Front(Boundary(Preprocess(state), closing=lambda: state.draining), app)
+    layers = _layers(state, settings, keys)
+    answering: ASGIApp = Preprocess(state)
+    for layer in layers:  # from the inside out
+        app.add_middleware(layer)
+        answering = layer(answering)
+    return Front(answering, app)
+
+
+def _layers(state: State, settings: Settings, keys: Keys) -> list[Callable[[ASGIApp], ASGIApp]]:
+    """What stands around both applications, the innermost first."""
+    open_routes = set(PROBES)
+    if settings.docs_access == "open":
+        open_routes.add(Route.DOCS)
+    if settings.metrics_access == "open":
+        open_routes.add(Route.METRICS)
+    layers: list[Callable[[ASGIApp], ASGIApp]] = [
+        partial(Guard, keys=keys, open_routes=open_routes),
+    ]
+    if settings.origins:  # outside of the guard: a browser asks first, and without a key
+        layers.append(partial(CORSMiddleware, allow_origins=settings.origins, **cors.ALLOWED))
+    return [*layers, partial(Boundary, state=state)]
+
+
+def _traces(settings: Settings) -> Traces | None:
+    if settings.otel == "off":
+        return None
+    from service.telemetry.otel import OpenTelemetry  # noqa: PLC0415 - an extra's packages
+
+    return OpenTelemetry(version("patchmill"))
 
 
 def _lifespan(
@@ -95,18 +135,28 @@ def _lifespan(
         tasks = [
             asyncio.create_task(_live(state, settings, give_up)),
             asyncio.create_task(watch_supervisor(os.getppid(), give_up)),
+            asyncio.create_task(_sample(state)),
         ]
         try:
             # For the protocol, which serves connections.
-            yield {"counts": state.counts, "door": Door(state.admission, state.counts)}
+            yield {"metrics": state.metrics, "door": Door(state.admission, state.metrics)}
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
+            if state.traces:
+                await asyncio.to_thread(state.traces.close)
             if not await state.executor.close(LAST_PATIENCE_S):
                 drain.leave_at_once()
 
     return lifespan
+
+
+async def _sample(state: State) -> None:
+    """Keep the gauges of what is held up to date, for whichever worker is asked for them."""
+    while True:
+        state.metrics.hold(state.in_use())
+        await asyncio.sleep(SAMPLE_EVERY_S)
 
 
 async def _live(state: State, settings: Settings, give_up: Callable[[], None]) -> None:
@@ -134,6 +184,7 @@ async def _make_ready(state: State, settings: Settings) -> None:
         press=Press(engine, buffers, state.executor, settings.sixteen_bit),
         versions=decode.versions(),
     )
+    state.metrics.kernel(engine.name)
     # What is here now stays: the collector need not look at the compiler's objects again, which
     # took a fifth of the event loop's time under overload.
     gc.collect()

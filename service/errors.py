@@ -92,6 +92,15 @@ class BadMultipart(MalformedRequest):
     title = "The body is not well-formed multipart/form-data."
 
 
+# 401: no key
+
+
+class Unauthorized(PatchmillError):
+    status = 401
+    code = "unauthorized"
+    title = "This service answers those who have a key."
+
+
 # 404, 405: the path or the method
 
 

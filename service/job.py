@@ -6,7 +6,7 @@ before the first pixel is decoded.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernels.affine import affine
 from kernels.tables import table
@@ -86,7 +86,8 @@ def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -
         parts=parts,
         elements=written.elements,
     )
-    return pack(answer, stages.rounded_ms())
+    formats = tuple(header.format for each in headers for header in each)
+    return replace(pack(answer, stages.rounded_ms()), model=profile.name, formats=formats)
 
 
 def _finish(request: Request, profile: Profile) -> Finish:

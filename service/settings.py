@@ -5,15 +5,17 @@ once. Rooms are handed what they need (`Limits`, a port), never this object.
 """
 
 import difflib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from service.cpus import usable_cpus
+from service.keys import Keys
 from service.types import Budgets, Limits, SixteenBit, Timeouts
 
 PREFIX = "PATCHMILL_"
@@ -26,6 +28,19 @@ Count = Annotated[int, Field(ge=1)]
 Share = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 Pause = Annotated[float, Field(ge=0, le=3_600)]
+
+
+Access = Literal["key", "open", "off"]
+
+
+def _origins(given: str) -> str:
+    for origin in filter(None, given.split(",")):
+        if not re.fullmatch(r"\*|https?://[^/\s*,]+", origin.strip()):
+            raise ValueError("an origin is * or http(s)://host[:port], without a path")
+    return given
+
+
+Origins = Annotated[str, AfterValidator(_origins)]
 
 
 class SettingsFault(ValueError):
@@ -45,6 +60,38 @@ class Settings(BaseSettings):
     root_path: str = Field("", description="Path prefix that a proxy strips before us.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severe log line that is written."
+    )
+    log_format: Literal["json", "text"] = Field(
+        "json", description="One JSON map a line, or text for a terminal."
+    )
+    access_log: Literal["off", "on"] = Field("off", description="A log line for each answer.")
+    metrics_port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="Port of its own for `/metrics`, on the same host; 0 serves it beside the "
+        "other routes.",
+    )
+    otel: Literal["off", "on"] = Field(
+        "off", description="Traces by OpenTelemetry; needs the extra `otel`."
+    )
+
+    api_keys: SecretStr | None = Field(
+        None,
+        description="API keys, or their hashes as `sha256:` and 64 hex digits, separated by "
+        "commas.",
+    )
+    api_keys_file: Path | None = Field(
+        None, description="File with one key or hash a line, read again when it changes."
+    )
+    docs_access: Access = Field(
+        "key",
+        description="The page and the API document: for those with a key (if there are keys), "
+        "for everybody, or not at all.",
+    )
+    metrics_access: Access = Field("key", description="The same for `/metrics`.")
+    cors_origins: Origins = Field(
+        "", description="Origins whose pages may call, separated by commas; `*` is any."
     )
 
     workers: int = Field(
@@ -132,6 +179,16 @@ class Settings(BaseSettings):
     @property
     def timeouts(self) -> Timeouts:
         return Timeouts(**self._fields(Timeouts))
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """`cors_origins`, one by one."""
+        return tuple(each.strip() for each in self.cors_origins.split(",") if each.strip())
+
+    @property
+    def keys(self) -> Keys:
+        """Who may come in; raises KeysFault."""
+        return Keys(self.api_keys.get_secret_value() if self.api_keys else "", self.api_keys_file)
 
     @property
     def worker_count(self) -> int:

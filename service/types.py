@@ -342,10 +342,15 @@ class Patches:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A packed answer: the body is `head`, then `data`, which nobody copies."""
+    """A packed answer: the body is `head`, then `data`, which nobody copies.
+
+    `model` and `formats`, of every picture in order, are for whoever counts.
+    """
 
     head: bytes
     data: memoryview
+    model: str = ""
+    formats: tuple[Format, ...] = ()
 
     @property
     def length_bytes(self) -> int:

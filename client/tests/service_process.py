@@ -85,7 +85,7 @@ class Service:
             listening = re.search(r"listening on http://127\.0\.0\.1:(\d+)", line)
             if listening:
                 self.port = int(listening[1])
-            told_ready = told_ready or " patchmill: ready" in line
+            told_ready = told_ready or "ready, with" in line
             told_port = told_port or listening is not None
             if told_ready and told_port:  # in either order
                 self._ready.set()

@@ -1,8 +1,9 @@
-"""The outermost layer: a request id for every answer, and what to do when our own code fails.
+"""The outermost layer: a request id for every answer, what is told of it, and our own faults.
 
 Plain ASGI, so that answers pass through without a copy. A client that left is
 no error; any exception that is not ours to answer is a fault of the service: a
 500 without particulars, and a log line with the stack and the request id.
+Metrics, the access log and traces are fed here, where every answer passes.
 
 Answers given before the body was read are told apart here: a short rest of a
 body is read and dropped by the server, so that the connection can be used
@@ -13,14 +14,18 @@ connection closes.
 import logging
 import re
 import uuid
-from collections.abc import Callable
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import ClientLeft, InternalFault
-from service.http.problems import problem
+from service.http.paths import Route, route
+from service.http.problems import EXCHANGE, problem
+from service.http.security import secured
+from service.http.state import State
+from service.telemetry import logs
+from service.telemetry.exchange import Exchange
 
 REQUEST_ID = "X-Request-ID"
 ACCEPTABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -32,47 +37,62 @@ log = logging.getLogger("patchmill.http")
 
 
 class Boundary:
-    """Wraps the application. `closing` says that clients should look for another worker."""
+    """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, closing: Callable[[], bool]) -> None:
+    def __init__(self, app: ASGIApp, state: State) -> None:
         self._app = app
-        self._closing = closing
+        self._state = state
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        request_id = _request_id(headers)
-        started = False
+        exchange = Exchange(_request_id(headers), scope["method"], route(scope))
+        scope[EXCHANGE] = exchange
+        logs.request_id.set(exchange.request_id)  # each request has a context of its own
         unread = True
 
         async def receive_and_note() -> Message:
             nonlocal unread
             message = await receive()
+            exchange.received_bytes += len(message.get("body", b""))
             unread = message.get("more_body", False)
             return message
 
         async def send_with_id(message: Message) -> None:
-            nonlocal started
             if message["type"] == "http.response.start":
-                started = True
-                given = message["headers"] = list(message.get("headers", ()))
-                given.append((b"x-request-id", request_id.encode()))
-                if self._closing() or (unread and _not_worth_reading(headers)):
+                exchange.status = message["status"]
+                given = message["headers"] = secured(list(message.get("headers", ())))
+                given.append((b"x-request-id", exchange.request_id.encode()))
+                if self._state.draining or (unread and _not_worth_reading(headers)):
                     given.append(CLOSE)
+                # Before the client can see the answer: whoever has it finds it counted.
+                self._state.metrics.began(exchange)
+            elif body := message.get("body"):
+                exchange.sent_bytes += len(body)
             await send(message)
 
         try:
             await self._app(scope, receive_and_note, send_with_id)
         except (ClientLeft, ClientDisconnect):
-            log.debug("request %s: the client left", request_id)
+            log.debug("the client left")
         except Exception:
-            log.exception("request %s failed", request_id)
-            if started:
+            log.exception("request %s failed", exchange.request_id)
+            if exchange.status:
                 raise  # too late for an answer: the server must cut the connection
-            fault = InternalFault(f"quote request id {request_id} when you report this")
+            fault = InternalFault(f"quote request id {exchange.request_id} when you report this")
             await problem(fault)(scope, receive, send_with_id)
+        finally:
+            self._tell(exchange, headers)
+
+    def _tell(self, exchange: Exchange, headers: Headers) -> None:
+        """Of a request that is over."""
+        self._state.metrics.moved(exchange)
+        if logs.access.isEnabledFor(logging.INFO):
+            logs.access.info("answered", extra={"facts": exchange.facts()})
+        if self._state.traces and exchange.route == Route.PREPROCESS:
+            self._state.traces.tell(exchange, headers)
 
 
 def _request_id(headers: Headers) -> str:

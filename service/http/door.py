@@ -12,29 +12,30 @@ from functools import lru_cache
 
 from service.errors import QueueFull
 from service.http.boundary import ACCEPTABLE_ID, CLOSE, MAX_DROPPED_BYTES, REQUEST_ID
-from service.http.preprocess import PATH
+from service.http.paths import PREPROCESS_PATH, Route
 from service.http.problems import problem
+from service.http.security import secured
 from service.pool.admission import Admission
-from service.telemetry.counts import Counts
+from service.telemetry.metrics import Metrics
 
 
 class Door:
     """Asked by the protocol for each request, when its headers are complete."""
 
-    def __init__(self, admission: Admission, counts: Counts) -> None:
+    def __init__(self, admission: Admission, metrics: Metrics) -> None:
         self._admission = admission
-        self._counts = counts
+        self._metrics = metrics
 
     def __call__(
         self, target: bytes, headers: Sequence[tuple[bytes, bytes]]
     ) -> tuple[bytes, bool] | None:
         """Where the queue is full, the whole answer and whether the connection goes on."""
-        if target.partition(b"?")[0] != PATH.encode() or self._admission.closed:
+        if target.partition(b"?")[0] != PREPROCESS_PATH.encode() or self._admission.closed:
             return None
         plain = _plain(headers)
         if plain is None or (full := self._admission.full()) is None:
             return None
-        self._counts.refused[full.code] += 1
+        self._metrics.refused(Route.PREPROCESS, full.status, full.code)
         assert full.limit is not None
         assert full.actual is not None
         assert full.retry_after_s is not None
@@ -76,7 +77,7 @@ def _template(limit: int, actual: int, retry_after_s: int, close: bool) -> bytes
     full.setting, full.retry_after_s = "queue_length", retry_after_s
     answer = problem(full)
     lines = [b"HTTP/1.1 %d Too Many Requests" % answer.status_code]
-    lines += [b"%s: %s" % pair for pair in answer.raw_headers]
+    lines += [b"%s: %s" % pair for pair in secured(list(answer.raw_headers))]
     if close:
         lines.append(b"%s: %s" % CLOSE)
     fixed = b"\r\n".join(lines).replace(b"%", b"%%")

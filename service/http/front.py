@@ -2,7 +2,7 @@
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.http.preprocess import PATH
+from service.http.paths import Route, route
 
 
 class Front:
@@ -13,7 +13,7 @@ class Front:
         self._rest = rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == scope.get("root_path", "") + PATH:
+        if scope["type"] == "http" and route(scope) is Route.PREPROCESS:
             await self._preprocess(scope, receive, send)
         else:
             await self._rest(scope, receive, send)

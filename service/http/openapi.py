@@ -12,7 +12,9 @@ from service.http.answer import MEDIA_TYPE as ANSWER_TYPE
 from service.http.intake import MULTIPART
 from service.http.multipart_body import PICTURES
 from service.http.parameters import ALLOWED, INTEGERS
-from service.http.preprocess import METHOD, PATH
+from service.http.paths import PREPROCESS_PATH
+from service.http.preprocess import METHOD
+from service.keys import Keys
 from service.problem import MEDIA_TYPE as PROBLEM_TYPE
 from service.types import Dtype, Layout, Order
 
@@ -133,6 +135,7 @@ PREPROCESS: dict[str, Any] = {
             "content": {ANSWER_TYPE: {"schema": BINARY}},
         },
         "400": _problem("The request is malformed."),
+        "401": _problem("There are keys, and the request has none of them."),
         "408": _problem("The body came too slowly."),
         "413": _problem("The body is too large."),
         "415": _problem("A format or an encoding that is not read here."),
@@ -152,13 +155,31 @@ READY: dict[str, Any] = {
 }
 
 
-def document(app: FastAPI) -> None:
-    """Put `/preprocess` into the document that the framework makes of its own routes."""
+METRICS: dict[str, Any] = {
+    "responses": {
+        "200": {
+            "description": "Every metric, as Prometheus reads them; docs/observability.md.",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        }
+    }
+}
+
+KEY = {"key": {"type": "http", "scheme": "bearer"}}
+
+
+def document(app: FastAPI, keys: Keys) -> None:
+    """Put `/preprocess` into the document that the framework makes of its own routes.
+
+    Where a key is wanted the document says so, and the page asks for one.
+    """
     of_routes = app.openapi
 
     def whole() -> dict[str, Any]:
         schema = of_routes()
-        schema["paths"] = {PATH: {METHOD.lower(): PREPROCESS}, **schema["paths"]}
+        if keys.wanted:
+            schema.setdefault("components", {})["securitySchemes"] = KEY
+            schema["security"] = [{name: []} for name in KEY]
+        schema["paths"] = {PREPROCESS_PATH: {METHOD.lower(): PREPROCESS}, **schema["paths"]}
         return schema
 
     app.openapi = whole  # type: ignore[method-assign]

@@ -18,20 +18,19 @@ from service.errors import ClientLeft, MethodNotAllowed, PatchmillError
 from service.http import answer, intake, parameters
 from service.http.intake import Form, Items, Upload
 from service.http.parameters import Parameters
-from service.http.problems import problem
+from service.http.problems import EXCHANGE, problem
 from service.http.state import State
 from service.pool.admission import Ticket
 from service.pool.permit import Permit
-from service.telemetry.counts import Phase
+from service.telemetry.exchange import Exchange, Phase
 from service.telemetry.stages import Stages
 from service.types import Frame
 
-PATH = "/preprocess"
 METHOD = "POST"
 
 
 class Preprocess:
-    """Answers every request on `PATH`."""
+    """Answers every request on /preprocess; `Boundary` is around it."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -40,19 +39,19 @@ class Preprocess:
         try:
             if scope["method"] != METHOD:
                 raise MethodNotAllowed(f"{scope['method']} is not taken here")
-            await self._answer(Headers(scope=scope), scope["query_string"], receive, send)
+            await self._answer(scope, receive, send)
         except PatchmillError as refusal:
-            self._state.counts.refused[refusal.code] += 1
             allow = {"Allow": METHOD} if isinstance(refusal, MethodNotAllowed) else None
             await problem(refusal, allow)(scope, receive, send)
 
-    async def _answer(self, headers: Headers, query: bytes, receive: Receive, send: Send) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Everything that can be refused without the body is refused before the ticket."""
-        stages = Stages()
+        exchange: Exchange = scope[EXCHANGE]
+        stages = exchange.stages
         self._state.ready_tools()
-        pairs = QueryParams(query).multi_items()
+        pairs = QueryParams(scope["query_string"]).multi_items()
         wanted = parameters.parse(pairs)
-        form = intake.form(headers, self._state.limits)
+        form = intake.form(Headers(scope=scope), self._state.limits)
         permit = Permit(self._state.budget, self._state.timeouts.deadline_s)
         ticket = self._state.admission.enter(form.cost_bytes)
         try:
@@ -60,10 +59,15 @@ class Preprocess:
             stages.lap("receive")
             work = partial(self._work, unpack, wanted, pairs, permit, stages)
             frame = await self._under(permit, ticket, receive, work)
-            await answer.send(frame, send)
-            self._state.counts.answered += 1
+            stages.lap("pack")
+            await answer.send(frame, stages.rounded_ms(), send)
         finally:
             ticket.leave()
+        model, formats = frame.model, frame.formats
+        del frame  # while the client reads, the answer is the connection's alone
+        await answer.finish(send)
+        stages.lap("send")
+        self._state.metrics.answered(model, formats, stages.spent_s())
 
     async def _upload(
         self, form: Form, receive: Receive, ticket: Ticket, permit: Permit
@@ -72,7 +76,7 @@ class Preprocess:
         try:
             return await intake.take(form, Upload(receive, ticket, self._state.limits, timeout_s))
         except ClientLeft:
-            self._state.counts.left[Phase.UPLOAD] += 1
+            self._state.metrics.left(Phase.UPLOAD)
             raise
 
     def _work(
@@ -110,7 +114,7 @@ class Preprocess:
         try:
             return await self._state.executor.answer(permit, gone, ticket.leave, work)
         except ClientLeft:
-            self._state.counts.left[Phase.WORK] += 1
+            self._state.metrics.left(Phase.WORK)
             raise
         finally:
             gone.cancel()

@@ -6,6 +6,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
 
 from service.errors import (
     BadRequest,
@@ -16,11 +17,29 @@ from service.errors import (
     SlowRequest,
 )
 from service.problem import MEDIA_TYPE, content
+from service.telemetry.exchange import Exchange
+
+EXCHANGE = "patchmill.exchange"
+"""Where a request's scope holds what is to be told of it."""
+
+
+class Problem(JSONResponse):
+    """The answer to a fault, which tells its code to whoever counts."""
+
+    def __init__(self, error: PatchmillError, headers: Mapping[str, str] | None) -> None:
+        super().__init__(content(error), error.status, headers, MEDIA_TYPE)
+        self._code = error.code
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange: Exchange | None = scope.get(EXCHANGE)
+        if exchange:
+            exchange.reason = self._code
+        await super().__call__(scope, receive, send)
 
 
 def problem(error: PatchmillError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer to a fault."""
-    answer = JSONResponse(content(error), error.status, headers, MEDIA_TYPE)
+    answer = Problem(error, headers)
     if error.retry_after_s is not None:
         answer.headers["Retry-After"] = str(error.retry_after_s)
     if error.status == SlowRequest.status:

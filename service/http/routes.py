@@ -1,12 +1,15 @@
 """The routes beside `/preprocess`: what this service knows, and how it is."""
 
+import asyncio
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from service.http import openapi
+from service.http.paths import Route
 from service.http.state import State
+from service.telemetry.metrics import CONTENT_TYPE
 from service.types import Format
 
 
@@ -35,8 +38,8 @@ def router(state: State) -> APIRouter:
                 **state.facts,
                 "kernel": _kernel(state),
                 "formats": list(Format),
-                "in_use": _in_use(state),
-                "requests": state.counts.facts(),
+                "in_use": state.in_use(),
+                "requests": state.metrics.facts(Route.PREPROCESS),
             }
         )
 
@@ -57,19 +60,21 @@ def router(state: State) -> APIRouter:
     return routes
 
 
+def metrics(state: State) -> APIRouter:
+    """`GET /metrics`, where it is asked for here."""
+    routes = APIRouter()
+
+    @routes.get("/metrics", openapi_extra=openapi.METRICS)
+    async def metrics() -> Response:
+        """Every metric, of all workers together."""
+        state.metrics.hold(state.in_use())
+        text = await asyncio.to_thread(state.metrics.exposition)
+        return Response(text, headers={"Content-Type": CONTENT_TYPE})
+
+    return routes
+
+
 def _kernel(state: State) -> dict[str, Any]:
     if state.tools is None:
         return {"name": None, "reason": "being compiled"}
     return {"name": state.tools.press.engine.name, "reason": state.tools.press.engine.reason}
-
-
-def _in_use(state: State) -> dict[str, int]:
-    """What this worker holds now, under the names of its budgets, and the pool's idle memory."""
-    buffers = state.tools.press.buffers if state.tools else None
-    return {
-        "queue_length": state.admission.tickets,
-        "body_bytes": state.admission.body_bytes,
-        "pixels": state.budget.pixels,
-        "answer_bytes": state.budget.answer_bytes,
-        "kept_bytes": buffers.kept_bytes if buffers else 0,
-    }

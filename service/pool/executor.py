@@ -10,6 +10,7 @@ work is told to stop at its next check, and what does not stop is seen here.
 """
 
 import asyncio
+import contextvars
 import os
 import threading
 import time
@@ -17,7 +18,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import TypeVar, TypeVarTuple
+from typing import Any, TypeVar, TypeVarTuple
 
 from service.errors import ClientLeft
 from service.pool.permit import Permit
@@ -42,6 +43,7 @@ class Executor:
         self._busy = 0
         self._lock = threading.Lock()
         self._at_work: set[Permit] = set()
+        self._asked: set[Future[Any]] = set()
 
     async def run(self, work: Callable[[*Args], Result], *args: *Args) -> Result:
         """The result of `work(*args)`, computed on one of the threads, however long it takes."""
@@ -64,13 +66,17 @@ class Executor:
         ended: asyncio.Future[None] = loop.create_future()
 
         def settle(done: "Future[Result]") -> None:
+            self._asked.discard(done)
             on_end()
             if not done.cancelled():
                 _let_go(done.exception())
             if not ended.done():
                 ended.set_result(None)
 
-        future = self._threads.submit(self._permitted, permit, work)
+        # The context goes with the work: a thread's log lines carry the request's id.
+        run = contextvars.copy_context().run
+        future = self._threads.submit(run, self._permitted, permit, work)
+        self._asked.add(future)
         future.add_done_callback(lambda done: loop.call_soon_threadsafe(settle, done))
         try:
             await asyncio.wait(
@@ -104,6 +110,10 @@ class Executor:
         for each in settled:
             _let_go(each.exception())
         return [each.result() for each in settled]
+
+    def waiting(self) -> int:
+        """How many requests no thread has begun yet. Called on the event loop."""
+        return sum(not (future.running() or future.done()) for future in self._asked)
 
     def idle(self) -> int:
         """How many threads have nothing to do just now."""

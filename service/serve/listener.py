@@ -8,6 +8,7 @@ from pathlib import Path
 from service.settings import Settings
 
 BACKLOG = 2048
+METRICS_BACKLOG = 16
 
 
 class CannotListen(OSError):
@@ -25,6 +26,18 @@ def listen(settings: Settings) -> socket.socket:
         )
     except OSError as error:
         raise CannotListen(f"cannot listen on {address}: {error.strerror or error}") from error
+
+
+def listen_for_metrics(settings: Settings) -> socket.socket | None:
+    """A socket for the metrics' own port, None where they have none; raises CannotListen."""
+    if not settings.metrics_port or settings.metrics_access == "off":
+        return None
+    address = (settings.host, settings.metrics_port)
+    try:
+        return socket.create_server(address, family=_family(settings), backlog=METRICS_BACKLOG)
+    except OSError as error:
+        place = f"{settings.host}:{settings.metrics_port}"
+        raise CannotListen(f"cannot listen on {place}: {error.strerror or error}") from error
 
 
 def described(listener: socket.socket) -> str:

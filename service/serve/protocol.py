@@ -20,7 +20,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.errors import BadRequest, PatchmillError, SlowRequest
 from service.problem import MEDIA_TYPE, content
-from service.telemetry.counts import Counts, Phase
+from service.telemetry.exchange import Phase
+from service.telemetry.metrics import Metrics
 from service.types import Timeouts
 
 GATHERED_BYTES = 64 * 1024
@@ -47,7 +48,7 @@ class Protocol(HttpToolsProtocol):
     def __init__(self, config: Config, *args: Any, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
         self._timeouts = config.timeouts
-        self._counts: Counts | None = self.app_state.get("counts")
+        self._metrics: Metrics | None = self.app_state.get("metrics")
         self._timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
         self._lingering = False
@@ -62,8 +63,8 @@ class Protocol(HttpToolsProtocol):
         self._await_header()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._counts and self.flow.write_paused and not self._lingering:
-            self._counts.left[Phase.ANSWER] += 1
+        if self._metrics and self.flow.write_paused and not self._lingering:
+            self._metrics.left(Phase.ANSWER)
         self._stop_timers()
         super().connection_lost(exc)
 
@@ -183,8 +184,8 @@ class Protocol(HttpToolsProtocol):
 
     def _refuse(self, error: PatchmillError) -> None:
         """Answer without the application, which never saw a request."""
-        if self._counts:
-            self._counts.refused[error.code] += 1
+        if self._metrics:
+            self._metrics.unreadable(error.status, error.code)
         body = json.dumps(content(error)).encode()
         head = (
             f"HTTP/1.1 {error.status} \r\ncontent-type: {MEDIA_TYPE}\r\n"

@@ -14,9 +14,12 @@ from uvicorn._types import ASGIApplication
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
+from service.keys import Keys
 from service.serve.listener import described
 from service.serve.protocol import Config, Protocol
+from service.serve.scraped import scraped
 from service.settings import Settings
+from service.telemetry.metrics import Restarts
 
 log = logging.getLogger("patchmill")
 
@@ -25,8 +28,28 @@ APPLICATION = "service.app:from_environment"
 
 
 class Supervisor(Multiprocess):
-    """Lets go of the listening socket before it waits: once the workers have closed theirs,
-    nobody connects to a service that is on its way out."""
+    """Counts the workers that it starts anew, and forgets what dead ones held.
+
+    Lets go of the listening socket before it waits: once the workers have closed theirs,
+    nobody connects to a service that is on its way out.
+    """
+
+    def __init__(self, config: Config, sockets: list[socket.socket]) -> None:
+        super().__init__(config, sockets)
+        self._restarts = Restarts()
+        self._known: set[int] = set()
+
+    def keep_subprocess_alive(self) -> None:
+        before = self._pids()
+        super().keep_subprocess_alive()
+        after = self._pids()
+        self._restarts.count(len(before - after))
+        for pid in (self._known | before) - after:  # also those that a signal has replaced
+            self._restarts.forget(pid)
+        self._known = after
+
+    def _pids(self) -> set[int]:
+        return {process.process.pid for process in self.processes if process.process.pid}
 
     def terminate_all(self) -> None:
         super().terminate_all()
@@ -57,13 +80,20 @@ def configured(application: str | ASGIApplication, settings: Settings) -> Config
     return config
 
 
-def serve(settings: Settings, listener: socket.socket) -> bool:
+def serve(
+    settings: Settings, listener: socket.socket, for_metrics: socket.socket | None, keys: Keys
+) -> bool:
     """Answer on the socket until a signal says stop; False when the workers could not start.
 
-    The workers read the settings from the environment.
+    The workers read the settings from the environment. Metrics are served here where
+    they have a socket of their own.
     """
     supervisor = Supervisor(configured(APPLICATION, settings), [listener])
     log.info("listening on %s", described(listener))
+    if for_metrics:
+        asks = keys.wanted and settings.metrics_access == "key"
+        scraped(for_metrics, keys if asks else None)
+        log.info("metrics on %s/metrics", described(for_metrics))
     supervisor.run()
     if settings.uds:
         with suppress(FileNotFoundError):

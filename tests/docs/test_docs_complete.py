@@ -6,14 +6,18 @@ from pathlib import Path
 import pytest
 
 from service.http.openapi import PARAMETER_SCHEMAS
+from service.http.paths import Route
 from service.plan import profiles
 from service.settings import Settings, variable
+from service.telemetry.exchange import Exchange, Phase
+from service.telemetry.metrics import UNREADABLE, Metrics, Restarts
+from service.telemetry.stages import STAGES
 from service.types import Format
 from tests.test_errors import leaves
 from tests.wire.test_pack import ITEM_KEYS, KEYS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def page(name: str) -> str:
@@ -89,3 +93,45 @@ def test_every_link_between_the_pages_leads_somewhere(path: Path) -> None:
 def test_every_make_target_of_the_readme_exists() -> None:
     targets = set(re.findall(r"^([a-z]+):", page("Makefile"), re.MULTILINE))
     assert set(re.findall(r"make ([a-z]+)", page("README.md"))) <= targets
+
+
+def test_every_metric_is_documented_with_its_labels() -> None:
+    told = {row[0]: row[1] for row in rows(page("docs/observability.md"))}
+    for name, labels in metrics().items():
+        assert name in told, name
+        assert name == "`patchmill_build_info`" or told[name] == labels
+
+
+def test_no_metric_is_documented_that_does_not_exist() -> None:
+    told = {row[0] for row in rows(page("docs/observability.md")) if "patchmill_" in row[0]}
+    assert told == set(metrics())
+
+
+def metrics() -> dict[str, str]:
+    """Name as it is scraped -> labels, of all that the service's own registries hold."""
+    found = {}
+    worker = Metrics({"version": "1"})
+    exchange = Exchange("id", "POST", Route.PREPROCESS, status=422, reason="corrupt_image")
+    worker.began(exchange)
+    worker.moved(exchange)
+    worker.answered("kimi-k2.5", [Format.PNG], {})
+    worker.kernel("simd")
+    for registry in (worker.registry, Restarts().registry):
+        for family in registry.collect():
+            name = family.name + ("_total" if family.type == "counter" else "")
+            labels = {label: None for sample in family.samples for label in sample.labels}
+            told = ", ".join(f"`{label}`" for label in labels if label != "le")
+            found[f"`{name}`"] = told or "–"
+    return found
+
+
+def test_every_stage_route_and_phase_is_documented() -> None:
+    text = page("docs/observability.md")
+    assert all(f"`{name}`" in text for name in (*STAGES, *Route, *Phase, UNREADABLE))
+
+
+def test_every_proof_of_the_threat_model_exists() -> None:
+    proofs = re.findall(r"`((?:tests|scripts)/[\w./]+)`", page("docs/threat-model.md"))
+    assert len(proofs) > 20
+    for proof in proofs:
+        assert (ROOT / proof).exists(), proof

@@ -194,5 +194,5 @@ def test_the_info_tells_budgets_of_the_worker_and_of_all_and_what_is_in_use(
         "pixels": 1000,
         "answer_bytes": 100_000,
     }
-    assert set(told["in_use"]) == {*told["budgets"]["worker"], "kept_bytes"}
+    assert set(told["in_use"]) == {*told["budgets"]["worker"], "kept_bytes", "waiting"}
     assert told["peak_memory_bytes"] > BUDGET

@@ -1,6 +1,7 @@
 """A real service in a process of its own, on a free port, for tests that speak HTTP to it."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -107,7 +108,7 @@ def _address(service: Running) -> str:
     def find() -> str | None:
         for line in list(service.log):
             if LISTENING in line:
-                return line.split(LISTENING)[1].split()[0]
+                return re.split(r'[\s"]', line.split(LISTENING)[1])[0]
         return None
 
     return _poll(service, find)

@@ -55,6 +55,7 @@ def test_the_api_document_describes_every_route_and_body_form(service: Running) 
         "/info",
         "/health/live",
         "/health/ready",
+        "/metrics",
     }
     post = told["paths"]["/preprocess"]["post"]
     assert set(post["requestBody"]["content"]) == {
@@ -79,6 +80,7 @@ def test_the_api_document_describes_every_route_and_body_form(service: Running) 
     assert set(post["responses"]) == {
         "200",
         "400",
+        "401",
         "408",
         "413",
         "415",

@@ -1,0 +1,63 @@
+"""`GET /metrics` on a port of its own, answered by the supervisor.
+
+It reads the files that all workers write, so it answers while they are busy and
+while one of them is started anew. One scraper at a time, each with a deadline:
+it is a port for the operator's own network.
+"""
+
+import json
+import logging
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from service.errors import NotFound, PatchmillError, Unauthorized
+from service.keys import Keys
+from service.problem import MEDIA_TYPE, content
+from service.telemetry.metrics import CONTENT_TYPE, exposition
+
+TIMEOUT_S = 5.0
+
+log = logging.getLogger("patchmill")
+
+
+def scraped(listener: socket.socket, keys: Keys | None) -> None:
+    """Answer on the socket in a thread that ends with the process; `keys` None asks for none."""
+
+    class Handler(_Handler):
+        wanted = keys
+
+    server = HTTPServer(listener.getsockname()[:2], Handler, bind_and_activate=False)
+    server.socket.close()
+    server.socket = listener
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection, one request."""
+
+    timeout = TIMEOUT_S
+    wanted: Keys | None = None
+
+    def do_GET(self) -> None:
+        if self.path.partition("?")[0] != "/metrics":
+            self._refuse(NotFound("there is /metrics, and nothing else"))
+        elif self.wanted and not self.wanted.allow(self.headers.get("Authorization", "")):
+            self._refuse(Unauthorized("send Authorization: Bearer and a key of this service"))
+        else:
+            self._answer(200, CONTENT_TYPE, exposition())
+
+    def log_message(self, format: str, *args: object) -> None:
+        log.debug("metrics: " + format, *args)
+
+    def _refuse(self, error: PatchmillError) -> None:
+        self._answer(error.status, MEDIA_TYPE, json.dumps(content(error)).encode())
+
+    def _answer(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response_only(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if status == Unauthorized.status:
+            self.send_header("WWW-Authenticate", "Bearer")
+        self.end_headers()
+        self.wfile.write(body)
