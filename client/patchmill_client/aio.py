@@ -29,7 +29,7 @@ class AsyncClient:
 
     `transport` is for what a URL cannot say, such as `httpx.AsyncHTTPTransport(uds=…)`
     for a Unix socket; `max_connections` is then the transport's own affair.
-    `headers` go with every request (`Authorization`).
+    `api_key` goes with every request as its bearer token, and so do `headers`.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class AsyncClient:
         timeouts: Timeouts | None = None,
         max_answer_bytes: int = DEFAULT_MAX_ANSWER_BYTES,
         max_connections: int = DEFAULT_CONNECTIONS,
+        api_key: str | None = None,
         headers: Mapping[str, str] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         pace: Pace | None = None,
@@ -51,7 +52,7 @@ class AsyncClient:
         self._pace = pace or Pace()
         self._http = httpx.AsyncClient(
             base_url=exchange.checked_url(base_url),
-            headers=exchange.fixed_headers(headers),
+            headers=exchange.fixed_headers(headers, api_key),
             limits=httpx.Limits(
                 max_connections=max_connections, max_keepalive_connections=max_connections
             ),

@@ -28,7 +28,7 @@ class Client:
 
     `transport` is for what a URL cannot say, such as `httpx.HTTPTransport(uds=…)`
     for a Unix socket; `max_connections` is then the transport's own affair.
-    `headers` go with every request (`Authorization`).
+    `api_key` goes with every request as its bearer token, and so do `headers`.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Client:
         timeouts: Timeouts | None = None,
         max_answer_bytes: int = DEFAULT_MAX_ANSWER_BYTES,
         max_connections: int = DEFAULT_CONNECTIONS,
+        api_key: str | None = None,
         headers: Mapping[str, str] | None = None,
         transport: httpx.BaseTransport | None = None,
         pace: Pace | None = None,
@@ -50,7 +51,7 @@ class Client:
         self._pace = pace or Pace()
         self._http = httpx.Client(
             base_url=exchange.checked_url(base_url),
-            headers=exchange.fixed_headers(headers),
+            headers=exchange.fixed_headers(headers, api_key),
             transport=transport
             or deadline.transport(
                 httpx.Limits(

@@ -5,6 +5,7 @@ object or the error that the answer means.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from patchmill_client.problems import MAX_PROBLEM_BYTES, error_of, media_type
 from patchmill_client.values import Expected
 
 REQUEST_ID = "X-Request-ID"
+BEARER_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+"""RFC 6750, section 2.1."""
 ANSWER_TYPE = "application/msgpack"
 JSON_TYPE = "application/json"
 MAX_JSON_BYTES = 4 * 2**20
@@ -146,15 +149,22 @@ def check_open(is_closed: bool) -> None:  # noqa: FBT001 - httpx's own word
         raise InvalidInput("the client is closed")
 
 
-def fixed_headers(given: Mapping[str, str] | None) -> dict[str, str]:
-    """Headers of every request; raises InvalidInput for one that is not ASCII.
+def fixed_headers(given: Mapping[str, str] | None, api_key: str | None) -> dict[str, str]:
+    """Headers of every request; raises InvalidInput for what cannot be sent, without its value.
 
     Answers come as they are: decoding one would copy it.
     """
     for name, value in (given or {}).items():
         if not (name.isascii() and value.isascii()):
             raise InvalidInput(f"the header {name!a} is not ASCII")
-    return {"User-Agent": "patchmill-client", **(given or {}), "Accept-Encoding": "identity"}
+    headers = {"User-Agent": "patchmill-client", **(given or {}), "Accept-Encoding": "identity"}
+    if api_key is not None:
+        if not BEARER_TOKEN.fullmatch(api_key):
+            raise InvalidInput("the API key has characters that no bearer token has")
+        if "authorization" in {name.lower() for name in headers}:
+            raise InvalidInput("there are an API key and an Authorization header")
+        headers["Authorization"] = f"Bearer {api_key}"
+    return headers
 
 
 @contextmanager

@@ -115,6 +115,39 @@ def test_headers_of_the_client_go_with_every_request(connect: Connect) -> None:
         assert [seen.headers["authorization"] for seen in there.seen] == ["Bearer x"] * 2
 
 
+def test_an_api_key_goes_with_every_request_as_a_bearer_token(connect: Connect) -> None:
+    with peer(answer(body=b"{}", content_type="application/json"), GOOD) as there:
+        client = connect(there.url, api_key="a-key.of_16~chars+/==")
+        client.info()
+        client.preprocess(PICTURE)
+        told = [seen.headers["authorization"] for seen in there.seen]
+        assert told == ["Bearer a-key.of_16~chars+/=="] * 2
+
+
+@pytest.mark.parametrize("key", ["", "two words", "line\r\nbreak", "ü-secret", "a=b"])
+def test_an_api_key_that_cannot_be_sent_is_refused_without_being_told(
+    connect: Connect, key: str
+) -> None:
+    with pytest.raises(pc.InvalidInput) as caught:
+        connect("http://127.0.0.1:9", api_key=key)
+    assert not key or key not in str(caught.value)
+
+
+def test_an_api_key_beside_a_header_of_the_same_meaning_is_refused(connect: Connect) -> None:
+    with pytest.raises(pc.InvalidInput):
+        connect("http://127.0.0.1:9", api_key="a-key", headers={"authorization": "Basic x"})
+
+
+def test_an_unknown_key_is_final(connect: Connect, clock: Clock) -> None:
+    told = document(status=401, code="unauthorized", retryable=False)
+    with peer(problem(401, told, {"WWW-Authenticate": "Bearer"})) as there:
+        with pytest.raises(pc.Unauthorized) as caught:
+            connect(there.url, api_key="a-key").preprocess(PICTURE)
+        assert len(there.seen) == 1
+    assert (caught.value.code, caught.value.repeatable) == ("unauthorized", False)
+    assert clock.slept == []
+
+
 def test_a_prefix_in_the_address_is_kept(connect: Connect) -> None:
     with peer(GOOD) as there:
         connect(f"{there.url}/vision/").preprocess(PICTURE)

@@ -356,3 +356,15 @@ def test_tiles_are_one_item(client: pc.Client) -> None:
     assert batch.numpy().shape == (7, 3, 512, 512)
     assert batch.items[0].resized == (1024, 1536)
     assert batch.imgs_sizes == ((512, 512),)
+
+
+def test_a_service_with_keys_answers_those_who_have_one(connect: Connect) -> None:
+    key = "a-key-for-the-client"
+    with running({"PATCHMILL_API_KEYS": key}) as locked:
+        stranger, caller = connect(locked.url), connect(locked.url, api_key=key)
+        assert stranger.ready()
+        with pytest.raises(pc.Unauthorized) as caught:
+            stranger.preprocess(IMAGES / FEW[0])
+        assert caught.value.code == "unauthorized"
+        assert caller.preprocess(IMAGES / FEW[0]).model == "kimi-k2.5"
+        assert key not in "".join(locked.log)
