@@ -34,6 +34,7 @@ def main(picture: Path) -> int:
             **{name: value for name, value in os.environ.items() if name[:10] != "PATCHMILL_"},
             "PATCHMILL_PORT": str(port),
             "PATCHMILL_DRAIN_DELAY_S": "0",
+            "PATCHMILL_LOG_FORMAT": "text",
         },
     )
     try:

@@ -13,12 +13,12 @@ from service.types import Frame
 MEDIA_TYPE = "application/msgpack"
 
 
-async def send(frame: Frame, spent_ms: Mapping[str, float], send: Send) -> None:
+async def send(frame: Frame, spent_s: Mapping[str, float], send: Send) -> None:
     """Send a packed answer with status 200, all but its end: `finish` is to follow."""
     headers = [
         (b"content-type", MEDIA_TYPE.encode()),
         (b"content-length", str(frame.length_bytes).encode()),
-        (b"server-timing", server_timing(spent_ms).encode()),
+        (b"server-timing", server_timing(spent_s).encode()),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": frame.head, "more_body": True})
@@ -34,6 +34,6 @@ async def finish(send: Send) -> None:
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def server_timing(spent_ms: Mapping[str, float]) -> str:
+def server_timing(spent_s: Mapping[str, float]) -> str:
     """The stages as browsers and proxies read them (W3C Server Timing), in milliseconds."""
-    return ", ".join(f"{stage};dur={spent:g}" for stage, spent in spent_ms.items())
+    return ", ".join(f"{stage};dur={spent * 1e3:.3f}" for stage, spent in spent_s.items())

@@ -60,7 +60,7 @@ class Preprocess:
             work = partial(self._work, unpack, wanted, pairs, permit, stages)
             frame = await self._under(permit, ticket, receive, work)
             stages.lap("pack")
-            await answer.send(frame, stages.rounded_ms(), send)
+            await answer.send(frame, stages.spent_s(), send)
         finally:
             ticket.leave()
         model, formats = frame.model, frame.formats

@@ -1,15 +1,17 @@
 """`GET /metrics` on a port of its own, answered by the supervisor.
 
 It reads the files that all workers write, so it answers while they are busy and
-while one of them is started anew. One scraper at a time, each with a deadline:
-it is a port for the operator's own network.
+while one of them is started anew. It is a port for the operator's own network: a
+thread for each scraper, with a deadline for each read.
 """
 
 import json
 import logging
 import socket
+import sys
 import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from service.errors import NotFound, PatchmillError, Unauthorized
 from service.keys import Keys
@@ -27,10 +29,22 @@ def scraped(listener: socket.socket, keys: Keys | None) -> None:
     class Handler(_Handler):
         wanted = keys
 
-    server = HTTPServer(listener.getsockname()[:2], Handler, bind_and_activate=False)
+    server = _Server(listener.getsockname()[:2], Handler, bind_and_activate=False)
     server.socket.close()
     server.socket = listener
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+
+
+class _Server(ThreadingHTTPServer):
+    """Threads end with the process, and a scraper that leaves is no fault."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        if isinstance(sys.exception(), OSError):
+            log.debug("metrics: the scraper left")
+        else:
+            log.exception("the metrics could not be answered")
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -7,6 +7,7 @@ parent. Where spans go, and how many are kept, is said by OpenTelemetry's own
 variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER`).
 """
 
+import threading
 import time
 from collections.abc import Mapping
 
@@ -20,6 +21,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from service.telemetry.exchange import Exchange
 
 CARRIED = ("traceparent", "tracestate")
+LAST_PATIENCE_S = 3.0
 
 
 class OpenTelemetry:
@@ -28,7 +30,9 @@ class OpenTelemetry:
     def __init__(self, version: str, exporter: SpanExporter | None = None) -> None:
         # What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say goes before this.
         named = Resource({"service.name": "patchmill", "service.version": version})
-        self._provider = TracerProvider(resource=named.merge(_from_environment()))
+        self._provider = TracerProvider(
+            resource=named.merge(_from_environment()), shutdown_on_exit=False
+        )
         self._provider.add_span_processor(BatchSpanProcessor(exporter or OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer("patchmill", version)
         self._propagator = TraceContextTextMapPropagator()
@@ -53,7 +57,10 @@ class OpenTelemetry:
         span.end()
 
     def close(self) -> None:
-        self._provider.shutdown()
+        """Send what is left. A collector that does not answer holds nobody up for long."""
+        last = threading.Thread(target=self._provider.shutdown, daemon=True)
+        last.start()
+        last.join(LAST_PATIENCE_S)
 
 
 def _attributes(exchange: Exchange) -> dict[str, str | int]:

@@ -13,4 +13,4 @@ class Traces(Protocol):
         """Send a span for the request and one for each of its stages."""
 
     def close(self) -> None:
-        """Send what is left; takes seconds where nobody listens."""
+        """Send what is left; takes up to three seconds where nobody listens."""
