@@ -2,9 +2,10 @@
 
 Counted where it happens, straight into the shared files (`telemetry.shared`), so
 a worker that is killed loses nothing that it has counted. That costs 1.2 us for
-a counter and 2.4 us for a histogram, about 35 us for a whole request (2 cores of
-an AMD EPYC, Zen 4, 2026-11-30); gathering plain numbers and writing them on a
-timer would save a request 20 us and lose a second of every killed worker.
+a counter and 2 us for a histogram in a loop, 28 us for a whole request inside of
+a service (2 cores of an AMD EPYC, Zen 4, 2026-11-30). Gathering plain numbers and
+writing them on a timer would save most of that, and lose the last second of
+every worker that is killed.
 
 All calls come from the event loop. Of one process, `facts` reads the numbers
 back; over all processes, `exposition`. docs/observability.md says what each

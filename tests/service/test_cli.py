@@ -125,3 +125,28 @@ def test_a_signal_ends_the_service_without_a_stack(signum: signal.Signals) -> No
         service.process.send_signal(signum)
         service.process.wait(60)
     assert "Traceback" not in "".join(service.log)
+
+
+def test_log_lines_are_text_where_that_is_asked_for() -> None:
+    with running({"PATCHMILL_LOG_FORMAT": "text"}) as service:
+        service.client.get("/health/ready")
+    assert any(" INFO patchmill: ready, with " in line for line in service.log)
+    assert not any(line.startswith("{") for line in service.log)
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"PATCHMILL_API_KEYS": "pa55word"}, "PATCHMILL_API_KEYS, key 1: shorter than 16"),
+        ({"PATCHMILL_API_KEYS_FILE": "/nowhere/keys"}, "PATCHMILL_API_KEYS_FILE cannot be read"),
+        ({"PATCHMILL_CORS_ORIGINS": "studio.example"}, "PATCHMILL_CORS_ORIGINS='studio.example'"),
+    ],
+)
+def test_keys_and_origins_that_cannot_be_used_are_told_and_exit_2(
+    variables: dict[str, str], told: str
+) -> None:
+    ended = patchmill("serve", **variables)
+    assert ended.returncode == 2
+    assert told in ended.stderr
+    assert "pa55word" not in ended.stderr
+    assert "Traceback" not in ended.stderr

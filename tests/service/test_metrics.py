@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 import msgpack
@@ -202,3 +203,13 @@ def test_metrics_on_a_port_of_their_own_are_not_on_the_other() -> None:
         assert service.post(PNG, headers=allowed).status_code == 200
         found = scrape(scraper)
         assert found.by("patchmill_requests_total", "status", route="preprocess") == {"200": 1}
+
+
+def test_the_folder_of_the_numbers_is_made_at_the_start_and_gone_at_the_end(
+    tmp_path: Path,
+) -> None:
+    with running({"TMPDIR": str(tmp_path)}) as service:
+        [folder] = tmp_path.glob("patchmill-metrics-*")
+        until(lambda: [*folder.glob("counter_*.db")], "numbers")
+        assert service.client.get("/metrics").status_code == 200
+    assert not [*tmp_path.glob("patchmill-metrics-*")]
