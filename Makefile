@@ -18,7 +18,7 @@ help:
 	@echo "make soak [SECONDS=1800]       mixed load with hostile files and leaving clients: memory, descriptors"
 	@echo "make hostile                   hostile files by the clock, and 10,000 mutated ones"
 	@echo "make fuzz [SECONDS=60]         coverage-guided fuzz of all parsers"
-	@echo "make check                     format, lint, types, import arrows, docs and unit tests"
+	@echo "make check                     format, lint, types, import arrows, known vulnerabilities, docs, unit tests"
 	@echo "make serve                     run the service on PATCHMILL_HOST:PATCHMILL_PORT (127.0.0.1:8080)"
 	@echo "make warm                      compile the kernels into their cache"
 	@echo "make lock                      pin the requirements anew"

@@ -21,7 +21,8 @@ ELEMENTS = np.ones(38 * 2**20, np.uint8)
 async def application(_: Scope, receive: Receive, send: Send) -> None:
     while (await receive()).get("more_body"):
         pass
-    await answer.send(Frame(bytes(1024), memoryview(ELEMENTS)), send)
+    await answer.send(Frame(bytes(1024), memoryview(ELEMENTS)), {}, send)
+    await answer.finish(send)
 
 
 if __name__ == "__main__":

@@ -19,24 +19,20 @@ TIMEOUT_S = 120
 
 
 def main() -> int:
-    found = [
-        vulnerability
-        for file in sorted(REQUIREMENTS.glob("*.txt"))
-        for vulnerability in audit(file)
-    ]
+    files = sorted(REQUIREMENTS.glob("*.txt"))
+    found = [line for file in files for line in told(file.name, report(file))]
     for line in sorted(set(found)):
         print(line)
     return 1 if found else 0
 
 
-def audit(file: Path) -> list[str]:
-    """A line for each known vulnerability; says what could not be asked for."""
-    packages = report(file)
+def told(name: str, packages: list[dict[str, Any]]) -> list[str]:
+    """A line for each known vulnerability; prints what could not be asked for."""
     unknown = [package for package in packages if "skip_reason" in package]
     if not packages or len(unknown) == len(packages):
-        print(f"{file.name}: not audited, no vulnerability service answers here")
+        print(f"{name}: not audited, no vulnerability service answers here")
         return []
-    print(f"{file.name}: {len(packages) - len(unknown)} packages audited, {len(unknown)} not")
+    print(f"{name}: {len(packages) - len(unknown)} packages audited, {len(unknown)} not")
     return [
         f"{package['name']} {package['version']}: {each['id']}, fixed in {each['fix_versions']}"
         for package in packages

@@ -106,6 +106,8 @@ OPENAI_PART = _map(
     {},
 )
 
+NO_KEY = {"401": _problem("There are keys, and the request has none of them.")}
+
 PREPROCESS: dict[str, Any] = {
     "summary": "Preprocess",
     "description": "Turn pictures into patches; docs/wire.md describes the answer.",
@@ -135,7 +137,7 @@ PREPROCESS: dict[str, Any] = {
             "content": {ANSWER_TYPE: {"schema": BINARY}},
         },
         "400": _problem("The request is malformed."),
-        "401": _problem("There are keys, and the request has none of them."),
+        **NO_KEY,
         "408": _problem("The body came too slowly."),
         "413": _problem("The body is too large."),
         "415": _problem("A format or an encoding that is not read here."),
@@ -147,8 +149,8 @@ PREPROCESS: dict[str, Any] = {
     },
 }
 
-MODELS: dict[str, Any] = {"responses": {"200": _json("The profiles.")}}
-INFO: dict[str, Any] = {"responses": {"200": _json("Versions, settings and kernel.")}}
+MODELS: dict[str, Any] = {"responses": {"200": _json("The profiles."), **NO_KEY}}
+INFO: dict[str, Any] = {"responses": {"200": _json("Versions, settings and kernel."), **NO_KEY}}
 PROBE: dict[str, Any] = {"responses": {"200": _json("The process answers.")}}
 READY: dict[str, Any] = {
     "responses": {"200": _json("Requests are taken."), "503": _problem("Not yet.")}
@@ -160,7 +162,8 @@ METRICS: dict[str, Any] = {
         "200": {
             "description": "Every metric, as Prometheus reads them; docs/observability.md.",
             "content": {"text/plain": {"schema": {"type": "string"}}},
-        }
+        },
+        **NO_KEY,
     }
 }
 

@@ -80,6 +80,20 @@ def test_amid_the_answer(service: Running) -> None:
     until_free(service)
 
 
+def test_a_slow_reader_holds_memory_of_the_answer_budget_and_no_place(service: Running) -> None:
+    before = left(service, "answer")
+    with connected(service) as deaf:
+        deaf.post(PHOTO)
+
+        def only_the_answer() -> bool:
+            used = in_use(service)
+            return used["answer_bytes"] > 2**20 and used["queue_length"] == 0
+
+        until(only_the_answer, "its place is free")
+    until(lambda: left(service, "answer") == before + 1, "counted")
+    until_free(service)
+
+
 def test_between_the_stages_of_many_pictures(service: Running) -> None:
     before = requests(service)["answered"]
     body = b"".join(
