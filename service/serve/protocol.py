@@ -54,6 +54,7 @@ class Protocol(HttpToolsProtocol):
         self._lingering = False
         self._refused = False
         self._door: Door | None = self.app_state.get("door")
+        self._cut = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -63,7 +64,7 @@ class Protocol(HttpToolsProtocol):
         self._await_header()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._metrics and self.flow.write_paused and not self._lingering:
+        if self._metrics and (self.flow.write_paused or self._cut) and not self._lingering:
             self._metrics.left(Phase.ANSWER)
         self._stop_timers()
         super().connection_lost(exc)
@@ -127,6 +128,14 @@ class Protocol(HttpToolsProtocol):
         self.flow.resume_reading()
         self._stop_waiting()
         self._timer = self.loop.call_later(LINGER_S, self.transport.close)
+
+    def write(self, data: bytes) -> None:
+        """Write a part of an answer, and see whether the client was there for it.
+
+        One that left just before fails the write at once, so it never counts as waiting.
+        """
+        self.transport.write(data)
+        self._cut = self._cut or self.transport.is_closing()
 
     @property
     def lingering(self) -> bool:
@@ -206,7 +215,7 @@ class _Lingering:
     def __init__(self, protocol: Protocol) -> None:
         self._protocol = protocol
         self._cycle = protocol.cycle
-        self.write = protocol.transport.write
+        self.write = protocol.write
 
     def close(self) -> None:
         if self._cycle.more_body:
