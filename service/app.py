@@ -25,6 +25,7 @@ from service.http.boundary import Boundary
 from service.http.door import Door
 from service.http.front import Front
 from service.http.paths import PROBES, Route
+from service.http.plan import Plan
 from service.http.preprocess import Preprocess
 from service.http.state import State
 from service.job import Tools
@@ -90,11 +91,14 @@ def create_app(settings: Settings) -> ASGIApp:
         page.install(app)
     problems.install(app)
     layers = _layers(state, settings, keys)
-    answering: ASGIApp = Preprocess(state)
+    posted: dict[Route, ASGIApp] = {
+        Route.PREPROCESS: Preprocess(state),
+        Route.PLAN: Plan(state),
+    }
     for layer in layers:  # from the inside out
         app.add_middleware(layer)
-        answering = layer(answering)
-    return Front(answering, app)
+        posted = {route: layer(answering) for route, answering in posted.items()}
+    return Front(posted, app)
 
 
 def _layers(state: State, settings: Settings, keys: Keys) -> list[Callable[[ASGIApp], ASGIApp]]:

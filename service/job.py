@@ -23,6 +23,7 @@ from service.types import (
     Budget,
     Dtype,
     Frame,
+    Header,
     Item,
     Layout,
     Limits,
@@ -30,6 +31,7 @@ from service.types import (
     Part,
     Patches,
     Plan,
+    Sized,
 )
 from service.wire.digest import digest, policy_text
 from service.wire.pack import pack
@@ -63,16 +65,16 @@ def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -
     profile = tools.profiles.find(request.model)
     choices.check(profile, request.dtype, request.layout, request.order, request.budget)
     headers = inspect(request.items, tools.limits)
-    plans = plan_items(request.items, headers, profile, request.budget)
+    plans = plan_items(sized(request.items, headers), profile, request.budget)
     check_answer(plans, request.dtype, tools.limits)
     stages.lap("plan")
     items = [Frames(*each) for each in zip(request.items, headers, plans, strict=True)]
     written = write(items, _finish(request, profile), tools.press, permit, stages)
     stages.skip()  # `write` has told what each of its threads spent
-    policies = _policies(request, profile, plans, tools)
+    by_item = policies(request, profile, plans, tools)
     parts = tuple(
         Part(each.item.type, digest(policy, each.item), each.headers[0], each.plan, notes)
-        for each, policy, notes in zip(items, policies, written.notes, strict=True)
+        for each, policy, notes in zip(items, by_item, written.notes, strict=True)
     )
     stages.lap("pack")
     answer = Patches(
@@ -99,7 +101,13 @@ def _finish(request: Request, profile: Profile) -> Finish:
     )
 
 
-def _policies(
+def sized(items: Sequence[Item], headers: Sequence[tuple[Header, ...]]) -> list[Sized]:
+    """What the headers tell of each item's size."""
+    pairs = zip(items, headers, strict=True)
+    return [Sized(item.type, found[0].size, len(found)) for item, found in pairs]
+
+
+def policies(
     request: Request, profile: Profile, plans: Sequence[Plan], tools: Tools
 ) -> list[bytes]:
     """For each item, all that decides its elements beside its bytes."""

@@ -120,6 +120,13 @@ class Head:
     more_frames: bool | None
     scans: int | None
 
+    @property
+    def size(self) -> Size | None:
+        """The upright size, None while the orientation is not known and would matter."""
+        if self.orientation is None:
+            return self.stored if self.stored.height == self.stored.width else None
+        return self.stored.transposed() if self.orientation >= 5 else self.stored
+
 
 @dataclass(frozen=True, slots=True)
 class Header:
@@ -218,6 +225,15 @@ class Item:
 
     type: ItemType
     frames: tuple[Buffer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """What a plan needs of an item: its upright size, and how many frames of it there are."""
+
+    type: ItemType
+    size: Size
+    frames: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ reads the bytes at most once, whatever they are. The formats' own modules parse;
 this one chooses the parser and holds the result against the limits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from service.codec import avif, bmp, gif, jpeg, png, tiff, webp
 from service.codec.facts import Fact, Facts
 from service.codec.magic import HEAD_BYTES, identify
 from service.codec.reader import ByteOrder, Reader
 from service.errors import SideTooLong, TooManyPixels, TooManyScans, TruncatedImage
-from service.types import Buffer, Format, Head, Header, Limits
+from service.types import Buffer, Format, Head, Header, Limits, Size
 
 _PARSERS: dict[Format, tuple[Callable[[Reader], Facts], ByteOrder]] = {
     Format.JPEG: (jpeg.parse, "big"),
@@ -77,8 +77,18 @@ def _parse(data: Buffer) -> Facts:
     return parse(Reader(view, order))
 
 
+def check_limits(size: Size, limits: Limits) -> None:
+    """Raise SideTooLong or TooManyPixels for a picture of this size."""
+    _check_areas([size], size.pixels, limits)
+
+
 def _check_size(facts: Facts, limits: Limits) -> None:
-    longest = max(area.longest for area in (facts.stored, *facts.decoded))
+    pixels = max(facts.stored.pixels, sum(area.pixels for area in facts.decoded))
+    _check_areas([facts.stored, *facts.decoded], pixels, limits)
+
+
+def _check_areas(areas: Sequence[Size], pixels: int, limits: Limits) -> None:
+    longest = max(area.longest for area in areas)
     if longest > limits.max_side_px:
         raise SideTooLong(
             f"a side of {longest} pixels is longer than {limits.max_side_px}",
@@ -86,7 +96,6 @@ def _check_size(facts: Facts, limits: Limits) -> None:
             actual=longest,
             setting="max_side_px",
         )
-    pixels = max(facts.stored.pixels, sum(area.pixels for area in facts.decoded))
     if pixels > limits.max_pixels:
         raise TooManyPixels(
             f"the picture has {pixels} pixels, more than {limits.max_pixels}",

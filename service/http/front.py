@@ -1,4 +1,6 @@
-"""Which application a request goes to: `/preprocess` straight to its own, the rest to FastAPI."""
+"""Which application a request goes to: the POST routes to their own, the rest to FastAPI."""
+
+from collections.abc import Mapping
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -6,14 +8,12 @@ from service.http.paths import Route, route
 
 
 class Front:
-    """Both applications as one."""
+    """All applications as one."""
 
-    def __init__(self, preprocess: ASGIApp, rest: ASGIApp) -> None:
-        self._preprocess = preprocess
+    def __init__(self, posted: Mapping[Route, ASGIApp], rest: ASGIApp) -> None:
+        self._posted = posted
         self._rest = rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and route(scope) is Route.PREPROCESS:
-            await self._preprocess(scope, receive, send)
-        else:
-            await self._rest(scope, receive, send)
+        chosen = self._posted.get(route(scope)) if scope["type"] == "http" else None
+        await (chosen or self._rest)(scope, receive, send)

@@ -7,10 +7,11 @@ ticket while they stream; nothing is written to disk and nothing is fetched.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
+from typing import Any
 
 from multipart import parse_options_header
 from starlette.datastructures import Headers
@@ -23,7 +24,7 @@ from service.pool.admission import Ticket
 from service.types import Item, ItemType, Limits
 
 MULTIPART = "multipart/form-data"
-PARSERS = {
+PARSERS: Mapping[str, Callable[[bytes, Limits], Any]] = {
     "application/json": json_body.parse,
     "application/msgpack": msgpack_body.parse,
     "application/x-msgpack": msgpack_body.parse,
@@ -36,6 +37,9 @@ COST = {"application/json": 4, MULTIPART: 2} | dict.fromkeys(tuple(PARSERS)[1:],
 bytes, as text, as strings of base64 and decoded; the others as they came and in pieces."""
 
 Items = tuple[tuple[Item, ...], Pairs]
+Unpack = Callable[[], Any]
+"""Takes a body apart, on a thread: `Items`, or what a route's own parser makes of it."""
+Parsers = Mapping[str, Callable[[bytes, Limits], Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,7 @@ class Upload:
     timeout_s: float
 
 
-async def take(wanted: Form, upload: Upload) -> Callable[[], Items]:
+async def take(wanted: Form, upload: Upload, parsers: Parsers) -> Unpack:
     """Read the body; gives a call that takes it apart, for a thread.
 
     It is not for the event loop: unpacking 60 MB would hold up every other
@@ -92,8 +96,8 @@ async def take(wanted: Form, upload: Upload) -> Callable[[], Items]:
     whole = BytesIO()
     await _read(wanted, upload, whole.write)
     body = whole.getvalue()
-    if wanted.kind in PARSERS:
-        return partial(PARSERS[wanted.kind], body, upload.limits)
+    if wanted.kind in parsers:
+        return partial(parsers[wanted.kind], body, upload.limits)
     # Any other label is a hint at most: the bytes decide.
     items = (Item(ItemType.IMAGE, (body,)),)
     return lambda: (items, ())

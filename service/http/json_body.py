@@ -34,8 +34,18 @@ OPENAI_FIELDS = ({"url"}, {"url", "detail"})
 
 def parse(body: bytes, limits: Limits) -> tuple[tuple[Item, ...], items.Pairs]:
     """Items and parameter pairs; raises BadJson, BadBase64, RemoteUrl and `items.read`'s faults."""
+    return read(load(body), limits)
+
+
+def load(body: bytes) -> Any:
+    """The JSON value, within bounds; raises BadJson."""
     _check_size(body)
-    return items.read(_openai_parts_as_items(_load(body)), limits, BadJson, _picture)
+    return _load(body)
+
+
+def read(loaded: Any, limits: Limits) -> tuple[tuple[Item, ...], items.Pairs]:
+    """Items and parameter pairs of a loaded body; raises as `parse`."""
+    return items.read(_openai_parts_as_items(loaded), limits, BadJson, _picture)
 
 
 def _check_size(body: bytes) -> None:

@@ -12,8 +12,8 @@ from service.http.answer import MEDIA_TYPE as ANSWER_TYPE
 from service.http.intake import MULTIPART
 from service.http.multipart_body import PICTURES
 from service.http.parameters import ALLOWED, INTEGERS
-from service.http.paths import PREPROCESS_PATH
-from service.http.preprocess import METHOD
+from service.http.paths import PLAN_PATH, PREPROCESS_PATH
+from service.http.posted import METHOD
 from service.keys import Keys
 from service.problem import MEDIA_TYPE as PROBLEM_TYPE
 from service.types import Dtype, Layout, Order
@@ -149,6 +149,44 @@ PREPROCESS: dict[str, Any] = {
     },
 }
 
+SIZES = _map(
+    {
+        "images": {
+            "type": "array",
+            "minItems": 1,
+            "items": _map(
+                {
+                    "width": {"type": "integer", "minimum": 1},
+                    "height": {"type": "integer", "minimum": 1},
+                },
+                {"frames": {"type": "integer", "minimum": 1}},
+            ),
+        }
+    },
+    PARAMETER_SCHEMAS,
+)
+HEAD_PARAMETER = {
+    "name": "head",
+    "in": "query",
+    "required": False,
+    "schema": {"type": "string", "enum": ["true", "false"], "default": "false"},
+}
+PLAN: dict[str, Any] = {
+    **PREPROCESS,
+    "summary": "Plan",
+    "description": "Say what pictures, their first bytes or sizes will come to; docs/http.md.",
+    "operationId": "plan",
+    "parameters": [*PREPROCESS["parameters"], HEAD_PARAMETER],
+    "requestBody": {
+        "required": True,
+        "content": {
+            **PREPROCESS["requestBody"]["content"],
+            JSON: {"schema": {"oneOf": [_items(BASE64, OPENAI_PART), SIZES]}},
+        },
+    },
+    "responses": {**PREPROCESS["responses"], "200": _json("A forecast for each item.")},
+}
+
 MODELS: dict[str, Any] = {"responses": {"200": _json("The profiles."), **NO_KEY}}
 INFO: dict[str, Any] = {"responses": {"200": _json("Versions, settings and kernel."), **NO_KEY}}
 PROBE: dict[str, Any] = {"responses": {"200": _json("The process answers.")}}
@@ -171,7 +209,7 @@ KEY = {"key": {"type": "http", "scheme": "bearer"}}
 
 
 def document(app: FastAPI, keys: Keys) -> None:
-    """Put `/preprocess` into the document that the framework makes of its own routes.
+    """Put the POST routes into the document that the framework makes of its own routes.
 
     Where a key is wanted the document says so, and the page asks for one.
     """
@@ -182,7 +220,9 @@ def document(app: FastAPI, keys: Keys) -> None:
         if keys.wanted:
             schema.setdefault("components", {})["securitySchemes"] = KEY
             schema["security"] = [{name: []} for name in KEY]
-        schema["paths"] = {PREPROCESS_PATH: {METHOD.lower(): PREPROCESS}, **schema["paths"]}
+        posted = {PREPROCESS_PATH: PREPROCESS, PLAN_PATH: PLAN}
+        own = {path: {METHOD.lower(): operation} for path, operation in posted.items()}
+        schema["paths"] = {**own, **schema["paths"]}
         return schema
 
     app.openapi = whole  # type: ignore[method-assign]

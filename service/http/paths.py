@@ -13,6 +13,7 @@ class Route(StrEnum):
     """What a request's path leads to."""
 
     PREPROCESS = "preprocess"
+    PLAN = "plan"
     MODELS = "models"
     INFO = "info"
     LIVE = "live"
@@ -23,10 +24,12 @@ class Route(StrEnum):
 
 
 PREPROCESS_PATH = "/preprocess"
+PLAN_PATH = "/plan"
 ASSETS_PATH = "/docs-assets"
 
 ROUTES = {
     PREPROCESS_PATH: Route.PREPROCESS,
+    PLAN_PATH: Route.PLAN,
     "/models": Route.MODELS,
     "/info": Route.INFO,
     "/health/live": Route.LIVE,

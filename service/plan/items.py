@@ -5,20 +5,15 @@ from collections.abc import Iterator, Sequence
 from service.errors import AnswerTooLarge, TooManyFrames, at_item
 from service.plan import dynamic, navit, tiles
 from service.plan.profiles import DynamicSizes, NavitSizes, Profile
-from service.types import Budget, Dtype, Header, Item, ItemType, Limits, Plan
+from service.types import Budget, Dtype, ItemType, Limits, Plan, Sized
 
 
-def plan_items(
-    items: Sequence[Item],
-    headers: Sequence[tuple[Header, ...]],
-    profile: Profile,
-    asked: Budget,
-) -> list[Plan]:
+def plan_items(items: Sequence[Sized], profile: Profile, asked: Budget) -> list[Plan]:
     """Plan every item by its profile's size rule, in order.
 
     Raises what the rule raises, with the item at fault.
     """
-    return list(_plans(items, headers, profile, asked))
+    return list(_plans(items, profile, asked))
 
 
 def check_answer(plans: Sequence[Plan], dtype: Dtype, limits: Limits) -> None:
@@ -30,29 +25,27 @@ def check_answer(plans: Sequence[Plan], dtype: Dtype, limits: Limits) -> None:
             _check_bytes(answer_bytes, limits)
 
 
-def _plans(
-    items: Sequence[Item], headers: Sequence[tuple[Header, ...]], profile: Profile, asked: Budget
-) -> Iterator[Plan]:
+def _plans(items: Sequence[Sized], profile: Profile, asked: Budget) -> Iterator[Plan]:
     if not isinstance(profile.sizes, NavitSizes):
         _check_pictures(items, profile)
     if isinstance(profile.sizes, DynamicSizes):
-        yield from dynamic.plan([found[0].size for found in headers], profile, asked)
+        yield from dynamic.plan([item.size for item in items], profile, asked)
         return
-    for index, (item, found) in enumerate(zip(items, headers, strict=True)):
+    for index, item in enumerate(items):
         with at_item(index):
             if isinstance(profile.sizes, NavitSizes):
-                yield navit.plan(found[0].size, item.type, len(found), profile)
+                yield navit.plan(item.size, item.type, item.frames, profile)
             else:
-                yield tiles.plan(found[0].size, profile)
+                yield tiles.plan(item.size, profile)
 
 
-def _check_pictures(items: Sequence[Item], profile: Profile) -> None:
+def _check_pictures(items: Sequence[Sized], profile: Profile) -> None:
     for index, item in enumerate(items):
         if item.type is not ItemType.IMAGE:
             raise TooManyFrames(
                 f"{profile.name} takes pictures, not video chunks",
                 limit=0,
-                actual=len(item.frames),
+                actual=item.frames,
                 item=index,
             )
 

@@ -38,7 +38,7 @@ class Row(NamedTuple):
         return STATUS[self.code]
 
 
-DECIDED_BY_DATA = {"png-ztxt-bomb", "png-iccp-bomb"}
+DECIDED_BY_DATA = {"png-ztxt-bomb", "png-iccp-bomb", "png-wrong-checksum"}
 """Of the codec's own table: Pillow finds these."""
 
 OTHER_KINDS = {

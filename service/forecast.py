@@ -1,0 +1,129 @@
+"""What a request will come to, before any pixel work: grids, tokens, bytes and identity.
+
+Files, the first bytes of files, or bare sizes come in; a forecast for each item comes
+out, equal to what `job.preprocess` will say of it. What a head cannot tell is None with
+a reason: a size that later bytes would give, or an orientation that would turn the
+grid. Nothing is guessed and no pixel is decoded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from service.codec.inspect import inspect
+from service.codec.sniff import check_limits, sniff_head
+from service.errors import TruncatedImage, at_item
+from service.job import Request, Tools, policies, sized
+from service.plan import choices
+from service.plan.items import check_answer, plan_items
+from service.plan.profiles import NavitSizes, Profile
+from service.types import Buffer, Head, Header, Item, Limits, Plan, Size, Sized
+from service.wire.digest import digest
+
+NO_SIZE = "the head ends before the size"
+NO_ORIENTATION = "an orientation behind the head may turn the grid"
+OTHERS = "the grid depends on the other pictures, and one of them is not known"
+NOTHING = (None, None)
+MAX_DOUBTS = 6
+"""Pictures of unknown orientation whose combinations are tried where they share a budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One item. `plan` is None with a `reason`; `digest` is there for whole files alone.
+
+    `resized` is None also where only the grid is certain.
+    """
+
+    plan: Plan | None
+    resized: Size | None = None
+    source: Head | Header | None = None
+    digest: str | None = None
+    reason: str | None = None
+
+
+def of_files(request: Request, tools: Tools) -> list[Forecast]:
+    """Of whole files; raises what `job.preprocess` would raise before it decodes."""
+    profile = _profile(request, tools)
+    headers = inspect(request.items, tools.limits)
+    plans = plan_items(sized(request.items, headers), profile, request.budget)
+    check_answer(plans, request.dtype, tools.limits)
+    by_item = policies(request, profile, plans, tools)
+    return [
+        Forecast(plan, plan.resized, found[0], digest(policy, item))
+        for plan, found, policy, item in zip(plans, headers, by_item, request.items, strict=True)
+    ]
+
+
+def of_sizes(request: Request, sizes: Sequence[Sized], tools: Tools) -> list[Forecast]:
+    """Of bare sizes, upright; raises the limits' faults as a file of that size would."""
+    profile = _profile(request, tools)
+    for index, each in enumerate(sizes):
+        with at_item(index):
+            check_limits(each.size, tools.limits)
+    plans = plan_items(sizes, profile, request.budget)
+    check_answer(plans, request.dtype, tools.limits)
+    return [Forecast(plan, plan.resized) for plan in plans]
+
+
+def of_heads(request: Request, tools: Tools) -> list[Forecast]:
+    """Of the first bytes of files; raises what no later byte could mend."""
+    profile = _profile(request, tools)
+    heads = [_head(item.frames[0], index, tools.limits) for index, item in enumerate(request.items)]
+    options = [_possible(item, head) for item, head in zip(request.items, heads, strict=True)]
+    if isinstance(profile.sizes, NavitSizes):  # each picture for itself
+        agreed = [_agreed([each], profile, request)[0] if each else NOTHING for each in options]
+    elif all(options) and sum(len(each) > 1 for each in options) <= MAX_DOUBTS:
+        agreed = _agreed(options, profile, request)
+    else:
+        agreed = [NOTHING] * len(heads)
+    return [
+        Forecast(plan, resized, head, reason=_reason(plan, head, each))
+        for (plan, resized), head, each in zip(agreed, heads, options, strict=True)
+    ]
+
+
+def _profile(request: Request, tools: Tools) -> Profile:
+    profile = tools.profiles.find(request.model)
+    choices.check(profile, request.dtype, request.layout, request.order, request.budget)
+    return profile
+
+
+def _head(data: Buffer, index: int, limits: Limits) -> Head | None:
+    with at_item(index):
+        try:
+            head = sniff_head(data)
+        except TruncatedImage:
+            return None
+        check_limits(head.stored, limits)
+    return head
+
+
+def _possible(item: Item, head: Head | None) -> tuple[Sized, ...]:
+    """What the item may be: nothing known, one size, or two where it may lie on its side."""
+    if head is None:
+        return ()
+    sizes = [head.size] if head.size else [head.stored, head.stored.transposed()]
+    return tuple(Sized(item.type, size, len(item.frames)) for size in sizes)
+
+
+def _agreed(
+    options: Sequence[tuple[Sized, ...]], profile: Profile, request: Request
+) -> list[tuple[Plan | None, Size | None]]:
+    """For each picture what is the same whichever sizes they have: the plan, if its grid is."""
+    tried = [plan_items(sizes, profile, request.budget) for sizes in product(*options)]
+    agreed: list[tuple[Plan | None, Size | None]] = []
+    for plans in zip(*tried, strict=True):
+        grids = {(plan.grid, plan.num_tokens) for plan in plans}
+        sizes = {plan.resized for plan in plans}
+        plan = plans[0] if len(grids) == 1 else None
+        agreed.append((plan, plans[0].resized if plan and len(sizes) == 1 else None))
+    return agreed
+
+
+def _reason(plan: Plan | None, head: Head | None, options: Sequence[Sized]) -> str | None:
+    if plan is not None:
+        return None
+    if head is None:
+        return NO_SIZE
+    return NO_ORIENTATION if len(options) > 1 else OTHERS
