@@ -51,6 +51,7 @@ def test_the_api_document_describes_every_route_and_body_form(service: Running) 
     told = service.client.get("/openapi.json").json()
     assert set(told["paths"]) == {
         "/preprocess",
+        "/plan",
         "/models",
         "/info",
         "/health/live",
