@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from patchmill_client import Grid
 from patchmill_client.orders import merge_index
 
 try:
@@ -82,7 +83,7 @@ def packed(grids: list[tuple[int, int]]) -> tuple[Any, Any, Any]:
 
 def merge_order(grids: list[tuple[int, int]], factor: int) -> Any:
     """(L,): at each place of merge order, the patch's index in raster order."""
-    return torch.from_numpy(merge_index([(1, *grid) for grid in grids], factor))
+    return torch.from_numpy(merge_index([Grid(1, h, w) for h, w in grids], factor))
 
 
 def shuffled(x: Any, grids: list[tuple[int, int]], factor: int) -> Any:
