@@ -8,6 +8,7 @@ may not take long. What breaks that is written to the folder: it becomes a row o
 """
 
 import argparse
+import importlib
 import json
 import random
 import sys
@@ -22,9 +23,14 @@ import msgpack
 from service.codec.sniff import sniff, sniff_head
 from service.errors import PatchmillError
 from service.http import json_body, msgpack_body, multipart_body
+from service.types import Dtype, Grid
+from service.wire.pack import pack
 from tests.codec.makers import LIMITS
 from tests.codec.test_mutations import SEEDS, mutated
+from tests.wire.test_pack import joined, patches
 
+Target = tuple[Callable[[bytes], object], list[bytes], str]
+"""What is run, what it is first run with, and which files' ways count."""
 MAX_SECONDS_AN_INPUT = 1.0
 MAX_BYTES = 1 << 16
 FORM = (
@@ -50,6 +56,31 @@ def _sniff(data: bytes) -> None:
         sniff(data, LIMITS)
 
 
+def _client_target() -> Target:
+    """What the client makes of an answer: a batch whose tensor it can see, or its own fault.
+
+    The client is a distribution of its own, which is not installed here.
+    """
+    sys.path.append(str(Path(__file__).parents[2] / "client"))
+    package = importlib.import_module("patchmill_client")
+    received = importlib.import_module("patchmill_client.batch").received
+    body_reader = importlib.import_module("patchmill_client.buffer").BodyReader
+
+    def run(data: bytes) -> None:
+        reader = body_reader(None, 1 << 28, len(data))
+        try:
+            for start in range(0, len(data), 1 << 12):
+                reader.feed(data[start : start + (1 << 12)])
+            batch = received(reader.finish(), None)
+        except package.PatchmillError:
+            return
+        assert batch.numpy().nbytes == batch.data.nbytes <= len(data)
+
+    grids = [Grid(1, 2, 2), Grid(1, 4, 2)]
+    seeds = [joined(pack(patches(dtype, grids), {})) for dtype in Dtype]
+    return run, seeds, "patchmill_client/"
+
+
 def _multipart(data: bytes) -> None:
     """In two pieces, whose border is a byte of the input itself."""
     parser = multipart_body.Parser("b", LIMITS)
@@ -60,7 +91,6 @@ def _multipart(data: bytes) -> None:
     parser.finish()
 
 
-Target = tuple[Callable[[bytes], object], list[bytes], str]
 TARGETS: dict[str, Target] = {
     "sniff": (_sniff, [data for seeds in SEEDS.values() for data in seeds[:3]], "service/codec/"),
     "json": (
@@ -74,6 +104,7 @@ TARGETS: dict[str, Target] = {
         "service/http/",
     ),
     "multipart": (_multipart, [FORM], "multipart"),
+    "client": _client_target(),
 }
 
 
