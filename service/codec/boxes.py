@@ -13,7 +13,7 @@ from service.errors import CorruptImage, TruncatedImage
 FULL = 4
 """Bytes of version and flags at the start of a full box."""
 
-MAX_BOXES = 4096
+MAX_BOXES = 2048
 """Boxes beside each other; a picture of a few hundred tiles has about a thousand."""
 
 

@@ -13,7 +13,7 @@ from service.codec.reader import Reader
 from service.errors import CorruptImage, TruncatedImage
 from service.types import Colour, Format, Size
 
-MAX_SUB_BLOCKS = 65_536
+MAX_SUB_BLOCKS = 16_384
 """Data blocks before the first picture, which Pillow reads in Python, or the second."""
 
 MAX_DATA_BLOCKS = 1 << 20

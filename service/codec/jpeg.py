@@ -21,10 +21,10 @@ from service.errors import (
 )
 from service.types import Colour, Format, Size
 
-MAX_SEGMENTS = 4096
+MAX_SEGMENTS = 1024
 """Segments before the first scan. Pillow spends Python time and memory on each."""
 
-MAX_JUNK_BYTES = 65_536
+MAX_JUNK_BYTES = 8_192
 """Bytes between segments. Pillow reads them one at a time: 20 MB take seconds."""
 
 MAX_TABLE_BYTES = 65_536

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from service.codec.reader import Reader
 from service.errors import CorruptImage, TruncatedImage
 
-MAX_SCANS_COUNTED = 16_384
+MAX_SCANS_COUNTED = 4_096
 """Scans, and segments between them, are counted up to here: the walk stays short."""
 
 MAX_FILL_BYTES = 65_536

@@ -16,8 +16,8 @@ from service.codec.reader import Reader
 from service.errors import CorruptImage, TruncatedImage
 from service.types import Colour, Format, Size
 
-MAX_CHUNKS = 32_768
-"""Chunks of a file; at 8 KiB each, as encoders write them, this is 256 MB."""
+MAX_CHUNKS = 8_192
+"""Chunks of a file; at 8 KiB each, as encoders write them, this is 64 MB."""
 
 MAX_COMPRESSED_TEXTS = 16
 """Compressed text chunks; Pillow inflates each to up to 1 MiB, 2 ms, while opening."""

@@ -14,7 +14,7 @@ from service.codec.reader import Reader
 from service.errors import CorruptImage, TruncatedImage, UnsupportedFormat
 from service.types import Colour, Format, Size
 
-MAX_CHUNKS = 16_384
+MAX_CHUNKS = 4_096
 """Chunks of a file, frames among them; libwebp allocates a record for each."""
 
 _ANIMATED, _HAS_XMP, _HAS_EXIF, _HAS_ALPHA = 0x02, 0x04, 0x08, 0x10
