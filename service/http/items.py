@@ -5,7 +5,7 @@ Each item says its `type`: an `image` has `data`, a `video_chunk` has `frames`.
 How a picture is written is the form's own affair, and so comes in as a function.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from service.errors import EmptyBody, EmptyItem, MalformedRequest, TooManyItems, at_item
@@ -31,20 +31,25 @@ def read(
     entries = body.get("items")
     if not isinstance(entries, list):
         raise fault("the body has no list named items")
-    if not entries:
-        raise EmptyBody("the list of items is empty")
-    if len(entries) > limits.max_items:
-        raise TooManyItems(
-            f"the request holds {len(entries)} items, at most {limits.max_items} are taken",
-            limit=limits.max_items,
-            actual=len(entries),
-            setting="max_items",
-        )
+    check_count(entries, "items", limits)
     items = []
     for index, entry in enumerate(entries):
         with at_item(index):
             items.append(_item(entry, fault, picture))
     return tuple(items), tuple(pair for pair in body.items() if pair[0] != "items")
+
+
+def check_count(entries: Sequence[object], what: str, limits: Limits) -> None:
+    """Raises EmptyBody and TooManyItems, in the body's own word for its entries."""
+    if not entries:
+        raise EmptyBody(f"the list of {what} is empty")
+    if len(entries) > limits.max_items:
+        raise TooManyItems(
+            f"the request holds {len(entries)} {what}, at most {limits.max_items} are taken",
+            limit=limits.max_items,
+            actual=len(entries),
+            setting="max_items",
+        )
 
 
 def _item(entry: object, fault: type[MalformedRequest], picture: Callable[[object], bytes]) -> Item:

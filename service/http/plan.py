@@ -13,11 +13,11 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from service import forecast
-from service.errors import BadJson, BadParameter, EmptyBody, TooManyItems, at_item
+from service.errors import BadJson, BadParameter, at_item
 from service.forecast import Forecast
 from service.http import intake, json_body, parameters
 from service.http.intake import Unpack
-from service.http.items import Pairs
+from service.http.items import Pairs, check_count
 from service.http.posted import Posted, Query
 from service.http.preprocess import requested
 from service.pool.permit import Permit
@@ -85,7 +85,7 @@ def _json(body: bytes, limits: Limits) -> tuple[tuple[Item, ...] | Sizes, Pairs]
     entries = loaded[IMAGES]
     if not isinstance(entries, list):
         raise BadJson("images is a list of sizes")
-    _check_count(entries, limits)
+    check_count(entries, IMAGES, limits)
     sizes = []
     for index, entry in enumerate(entries):
         with at_item(index):
@@ -94,18 +94,6 @@ def _json(body: bytes, limits: Limits) -> tuple[tuple[Item, ...] | Sizes, Pairs]
 
 
 PARSERS: intake.Parsers = {**intake.PARSERS, "application/json": _json}
-
-
-def _check_count(entries: Sequence[object], limits: Limits) -> None:
-    if not entries:
-        raise EmptyBody("the list of images is empty")
-    if len(entries) > limits.max_items:
-        raise TooManyItems(
-            f"the request holds {len(entries)} images, at most {limits.max_items} are taken",
-            limit=limits.max_items,
-            actual=len(entries),
-            setting="max_items",
-        )
 
 
 def _size(entry: object) -> Sized:
