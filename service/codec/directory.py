@@ -62,6 +62,11 @@ class Entry:
         """How many numbers a reader of all values makes of them; 0 for text and bytes."""
         return self.count if _TYPES[self.kind][1] else 0
 
+    @property
+    def rationals(self) -> int:
+        """How many of its numbers are rationals."""
+        return self.count if self.kind in _RATIONALS else 0
+
     def first(self) -> Number | None:
         """The first value as a number; None for text, raw bytes or x/0."""
         size, code = _TYPES[self.kind]

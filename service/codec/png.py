@@ -6,6 +6,7 @@ XMP and transparency are taken wherever Pillow takes them, also behind the
 pixels and from text chunks, up to the end chunk or an animation's second frame.
 """
 
+import codecs
 import re
 import zlib
 from dataclasses import dataclass, field
@@ -22,7 +23,12 @@ MAX_CHUNKS = 8_192
 MAX_COMPRESSED_TEXTS = 16
 """Compressed text chunks; Pillow inflates each to up to 1 MiB, 2 ms, while opening."""
 
+MAX_TEXT_EXIF_BYTES = 1 << 20
+"""EXIF as text, two characters a byte; 24 MB of short lines took 2.3 s and 690 MB."""
+
 _MAX_TEXT_BYTES = 1 << 20  # what Pillow inflates of a text chunk
+_MAX_HEADING_BYTES = 1 << 16  # of an international text: its language and its translated key
+_PIECE_BYTES = 1 << 16
 
 _COLOURS: dict[int, tuple[Colour, frozenset[int]]] = {
     0: (Colour.GREY, frozenset({1, 2, 4, 8, 16})),
@@ -33,6 +39,7 @@ _COLOURS: dict[int, tuple[Colour, frozenset[int]]] = {
 }
 _WITH_ALPHA = (4, 6)
 _CHUNK_TYPE = re.compile(rb"\w{4}")  # what Pillow takes for one
+_UTF8 = codecs.getincrementaldecoder("utf-8")
 _RAW_EXIF = "Raw profile type exif"
 _XMP = "XML:com.adobe.xmp"
 
@@ -179,14 +186,16 @@ def _read_text(kind: bytes, body: memoryview, seen: _Seen) -> None:
     name = key.decode("latin-1")
     if name not in (_RAW_EXIF, _XMP, "exif"):
         return
-    value = bytes(body[len(key) + 1 :])
+    if name != _XMP and len(body) > MAX_TEXT_EXIF_BYTES:
+        raise CorruptImage(f"there are more than {MAX_TEXT_EXIF_BYTES} bytes of EXIF as text")
+    text = body[len(key) + 1 :]
     if kind == b"tEXt":
-        _keep(name, value, seen)
+        _keep(name, bytes(text), seen)
     elif kind == b"zTXt":
-        inflated = _inflate(value[1:])
+        inflated = _inflate(text[1:])
         _keep(name, inflated if inflated is not None else b"", seen)
     else:
-        _read_international(name, value, seen)
+        _read_international(name, text, seen)
 
 
 def _keep(name: str, value: bytes, seen: _Seen) -> None:
@@ -196,27 +205,39 @@ def _keep(name: str, value: bytes, seen: _Seen) -> None:
         seen.texts[name] = value
 
 
-def _read_international(name: str, value: bytes, seen: _Seen) -> None:
-    """iTXt (section 11.3.3.4): flag, method, language, translated key, text."""
-    parts = value[2:].split(b"\0", 2)
+def _read_international(name: str, value: memoryview, seen: _Seen) -> None:
+    """iTXt (section 11.3.3.4): flag, method, language, translated key, text.
+
+    The text may be as long as the file, and is copied once.
+    """
+    parts = bytes(value[2:_MAX_HEADING_BYTES]).split(b"\0", 2)
     if len(parts) < 3:
         return
-    text: bytes | None = parts[2]
-    if value[0]:
-        text = _inflate(parts[2]) if value[1] == 0 else None
+    rest = value[2 + len(parts[0]) + 1 + len(parts[1]) + 1 :]
+    text: bytes | None = bytes(rest) if not value[0] else None
+    if value[0] and value[1] == 0:
+        text = _inflate(rest)
     if text is None:
         return
     if name == _XMP:
         seen.xmp = text
+    if all(_is_utf8(part) for part in (*parts[:2], text)):
+        _keep(name, text, seen)  # Pillow keeps another one only as raw XMP
+
+
+def _is_utf8(text: bytes) -> bool:
+    """Told without a string as long as the text."""
+    decoder = _UTF8()
     try:
-        for part in (*parts[:2], text):
-            part.decode("utf-8")
+        for at in range(0, len(text), _PIECE_BYTES):
+            decoder.decode(text[at : at + _PIECE_BYTES])
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        return  # Pillow keeps such a packet only as raw XMP
-    _keep(name, text, seen)
+        return False
+    return True
 
 
-def _inflate(data: bytes) -> bytes | None:
+def _inflate(data: memoryview) -> bytes | None:
     """The text, up to what Pillow inflates (beyond, it refuses the file); None if damaged."""
     try:
         return zlib.decompressobj().decompress(data, _MAX_TEXT_BYTES)
@@ -233,7 +254,8 @@ def _orientation(seen: _Seen) -> int:
 
 def _unhexed(profile: bytes) -> bytes:
     """An EXIF block as hexadecimal lines behind three lines of heading."""
+    digits = profile.split(b"\n", 3)[3:]
     try:
-        return bytes.fromhex("".join(profile.decode("latin-1").split("\n")[3:]))
+        return bytes.fromhex(b"".join(digits).replace(b"\n", b"").decode("latin-1"))
     except ValueError:
         return b"unreadable"

@@ -44,7 +44,10 @@ _WANTED = frozenset(
 _FILL_ORDER, _RESOLUTIONS, _COLOUR_MAP, _SUBSAMPLING, _ICC = 266, (282, 283, 296), 320, 530, 34675
 _READ_BY_PILLOW = _WANTED | {_FILL_ORDER, *_RESOLUTIONS, _COLOUR_MAP, _SUBSAMPLING, _ICC}
 MAX_NUMBERS = 1 << 18
-"""Numbers in one such tag; a rational takes Pillow 1.5 us and 200 bytes."""
+"""Numbers in one such tag: the strips or tiles of a large picture."""
+
+MAX_RATIONALS = 64
+"""Of which rationals: resolutions have one. They take Pillow 1.5 us and 200 bytes each."""
 
 _UNCOMPRESSED, _OLD_JPEG, _JPEG = 1, 6, 7
 _COMPRESSIONS = (
@@ -78,6 +81,8 @@ def parse(reader: Reader) -> Facts:
     for tag, entry in directory.entries.items():
         if entry.numbers > MAX_NUMBERS:
             raise CorruptImage(f"tag {tag} has more than {MAX_NUMBERS} values")
+        if entry.rationals > MAX_RATIONALS:
+            raise CorruptImage(f"tag {tag} has more than {MAX_RATIONALS} rationals")
     tags = Tags(directory)
     size = checked_size(tags.required(_HEIGHT), tags.required(_WIDTH))
     bits, colour, alpha = _samples(tags)

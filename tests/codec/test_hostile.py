@@ -171,6 +171,12 @@ REFUSALS = [
             CorruptImage),
     Refusal("png-iccp-bomb", makers.png_with(makers.chunk(b"iCCP", b"k\0\0" + BOMB)),
             CorruptImage),
+    Refusal("png-long-exif-text", makers.png_with(makers.chunk(
+        b"tEXt", b"Raw profile type exif\0\nexif\n  99\n" + b"00\n" * 350_000)), CorruptImage),
+    Refusal("tiff-rationals", makers.tiff(
+        makers.grey_tags(4, 4, t282=(5, [1] * 400_000)), [bytes(16)]), CorruptImage),
+    Refusal("bmp-runs-of-nothing", makers.bmp(
+        8, height=100, width=100, compression=1, body=bytes(1 << 20)), CorruptImage),
     Refusal("png-many-texts", makers.png_with(makers.chunk(b"zTXt", b"k\0\0") * 100),
             CorruptImage),
     Refusal("png-no-pixels", png_header(4, 4) + makers.chunk(b"IEND", b""), CorruptImage),
