@@ -13,6 +13,7 @@ from typing import NamedTuple
 from service.errors import PatchmillError
 from tests.codec import makers
 from tests.codec.test_hostile import FILES, REFUSALS, ZERO_SIZES
+from tests.hostile.structures import structures
 from tests.test_errors import leaves
 
 STATUS = {leaf.code: leaf.status for leaf in leaves()}
@@ -109,6 +110,14 @@ BOMBS = {
 LONG = {"png": (170_000_000, 1), "bmp": (1 << 20, 1), "tiff": (1 << 20, 1), "avif": (1 << 20, 1)}
 
 
+FOLLOWING_BYTES = 8 << 20
+LONG_METADATA = {
+    "png with megabytes of XMP": makers.itxt(b"XML:com.adobe.xmp", bytes(FOLLOWING_BYTES)),
+    "png with megabytes of EXIF": makers.chunk(b"eXIf", b"II\x2a\0" + bytes(FOLLOWING_BYTES)),
+    "png with megabytes of text": makers.chunk(b"tEXt", b"Comment\0" + b"a" * FOLLOWING_BYTES),
+}
+
+
 def rows() -> Iterator[Row]:
     for name, data in OTHER_KINDS.items():
         yield Row(f"kind: {name}", data, "unsupported_format")
@@ -117,8 +126,15 @@ def rows() -> Iterator[Row]:
         yield Row(f"header: {refusal.name}", refusal.data, _code(refusal.error), when)
     for format_, size in BOMBS.items():
         yield Row(f"bomb: {format_}", _sized(format_, *size), "too_many_pixels")
+        followed = _sized(format_, *size) + bytes(FOLLOWING_BYTES)
+        yield Row(f"bomb and megabytes: {format_}", followed, "too_many_pixels")
     for format_, size in LONG.items():
         yield Row(f"long: {format_}", _sized(format_, *size), "side_too_long")
+    for name, data, code, is_data in structures():
+        yield Row(f"structure: {name}", data, code, When.DATA if is_data else When.HEADER)
+    for name, chunk in LONG_METADATA.items():
+        data = _sized("png", *BOMBS["png"])
+        yield Row(f"bomb: {name}", data[:33] + chunk + data[33:], "too_many_pixels")
     for name, old, new in ZERO_SIZES:
         data = FILES[name].replace(old, new, 1)
         yield Row(f"zero: {name} {new.hex()}", data, "corrupt_image")
