@@ -6,7 +6,7 @@ import pytest
 
 from tests.golden_data import IMAGES
 from tests.hostile.memory import peak_growth_bytes
-from tests.hostile.test_requests import CHUNKED, POST, exchange
+from tests.hostile.test_requests import CHUNKED, POST, SHAPES, exchange
 from tests.load.connection import until_free
 from tests.service.running import Running
 
@@ -55,9 +55,7 @@ def test_what_never_ends_takes_no_memory(service: Running, begin: bytes, more: b
 
 
 LONG = {
-    "100 KB of one header": POST + b"X: " + b"x" * 100_000 + b"\r\n\r\n",
-    "10,000 headers": POST + b"X: y\r\n" * 10_000 + b"\r\n",
-    "a target of 100 KB": b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: here\r\n\r\n",
+    name: SHAPES[name] for name in ("100 KB of one header", "10,000 headers", "a target of 100 KB")
 }
 
 

@@ -111,6 +111,95 @@ BODIES: dict[str, tuple[str, bytes, int, str]] = {
         422,
         "remote_url",
     ),
+    "a data url that is cut": (
+        "application/json",
+        b'{"items": [{"type": "image", "data": "DATA:image/png;base64,iVBORw0KGg"}]}',
+        400,
+        "bad_base64",
+    ),
+    "a data url that is text": (
+        "application/json",
+        b'{"items": [{"type": "image", "data": "data:text/html,<b>hello</b>"}]}',
+        400,
+        "bad_base64",
+    ),
+    "a data url of an svg": (
+        "application/json",
+        b'{"items": [{"type": "image", "data": "data:image/png;base64,PHN2Zy8+"}]}',
+        415,
+        "unsupported_format",
+    ),
+    "a data url of nothing": (
+        "application/json",
+        b'{"items": [{"type": "image", "data": "data:image/png;base64,"}]}',
+        422,
+        "empty_item",
+    ),
+    "megabytes of wide characters": (
+        "application/json",
+        b'{"items": [{"type": "image", "data": "' + "\U0001f600".encode() * 400_000,
+        400,
+        "bad_json",
+    ),
+    "json in UTF-16": (
+        "application/json",
+        json.dumps({"items": [IMAGE]}).encode("utf-16"),
+        400,
+        "bad_json",
+    ),
+    "maps in maps, json": ("application/json", b'{"a":' * 50_000, 400, "bad_json"),
+    "a key twice in an item": (
+        "application/json",
+        b'{"items": [{"type": "image", "type": "image", "data": "AAAA"}]}',
+        400,
+        "bad_json",
+    ),
+    "a null body": ("application/json", b"null", 400, "bad_json"),
+    "a key twice, msgpack": (
+        "application/msgpack",
+        b"\x82\xa5items\x90\xa5items\x90",
+        400,
+        "bad_msgpack",
+    ),
+    "maps in maps, msgpack": ("application/msgpack", b"\x81\xa1a" * 50_000, 400, "bad_msgpack"),
+    "a map of 4 billion, msgpack": (
+        "application/msgpack",
+        b"\xdf\xff\xff\xff\xff",
+        400,
+        "bad_msgpack",
+    ),
+    "bytes of 4 GB, msgpack": (
+        "application/msgpack",
+        b"\x81\xa5items\x91\x82\xa4type\xa5image\xa4data\xc6\xff\xff\xff\xff",
+        400,
+        "bad_msgpack",
+    ),
+    "a key that is a map, msgpack": ("application/msgpack", b"\x81\x80\xc0", 400, "bad_msgpack"),
+    "a second value, msgpack": (
+        "application/msgpack",
+        msgpack.packb({"items": [{"type": "image", "data": PNG}]}) * 2,
+        400,
+        "bad_msgpack",
+    ),
+    "a picture that is text, msgpack": (
+        "application/msgpack",
+        msgpack.packb({"items": [{"type": "image", "data": "text"}]}),
+        400,
+        "bad_msgpack",
+    ),
+    "a boundary that is cut": (FORM_TYPE, form(picture(b"a"), end=b"--b"), 400, "bad_multipart"),
+    "line ends that are half": (
+        FORM_TYPE,
+        form(picture(b"a")).replace(b"\r\n", b"\n"),
+        400,
+        "bad_multipart",
+    ),
+    "a name that is a path": (
+        FORM_TYPE,
+        form((b'Content-Disposition: form-data; name="../../etc/passwd"', b"x"), picture(b"a")),
+        422,
+        "bad_parameter",
+    ),
     "65 items": (
         "application/json",
         json.dumps({"items": [IMAGE] * 65}).encode(),
@@ -186,6 +275,36 @@ SHAPES = {
     "HTTP/0.9": b"GET /\r\n",
     "an upgrade": POST + b"Connection: Upgrade\r\nUpgrade: websocket\r\n" + LENGTH + b"\r\n" + PNG,
     "random bytes": bytes(range(256)) * 8,
+    "a path that is not ASCII": b"GET /\xff\xfe HTTP/1.1\r\nHost: here\r\n\r\n",
+    "a path that is escaped": b"GET /%ff%fe%00%2e%2e HTTP/1.1\r\nHost: here\r\n\r\n",
+    "a query of NULs": b"POST /preprocess?model=%00%ff HTTP/1.1\r\nHost: h\r\n"
+    + LENGTH
+    + b"\r\n"
+    + PNG,
+    "a target that is no URL": b"GET http://[::1 HTTP/1.1\r\nHost: here\r\n\r\n",
+    "a tunnel": b"CONNECT other:443 HTTP/1.1\r\nHost: here\r\n\r\n",
+    "a key that is not ASCII": POST + b"Authorization: Bearer \xff\r\n" + LENGTH + b"\r\n" + PNG,
+    "a trace that is none": POST + b"traceparent: 00-zz\r\n" + LENGTH + b"\r\n" + PNG,
+    "parameters of a type, thousands": (
+        POST
+        + b"Content-Type: multipart/form-data"
+        + b'; a="\\"' * 5000
+        + b"\r\n"
+        + LENGTH
+        + b"\r\n"
+        + PNG
+    ),
+    "a boundary in an odd encoding": (
+        POST
+        + b"Content-Type: multipart/form-data; boundary*=utf-8''%ff\r\n"
+        + LENGTH
+        + b"\r\n"
+        + PNG
+    ),
+    "a websocket": (
+        b"GET /preprocess HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    ),
     "a thousand requests at once": b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n" * 1000,
 }
 
@@ -200,11 +319,32 @@ def test_a_confusing_request_is_answered_or_cut_and_hurts_nobody(
     assert service.post(PNG).status_code == 200
 
 
-@pytest.mark.parametrize("name", ["two lengths", "length and chunks"])
-def test_a_request_of_two_lengths_is_refused_and_its_connection_closed(
+HELLO = b"\r\n5\r\nhello\r\n0\r\n\r\n"
+SMUGGLED = {
+    "two lengths": SHAPES["two lengths"],
+    "length and chunks": SHAPES["length and chunks"],
+    "a list of lengths": POST + b"Content-Length: 5, 5\r\n\r\nhello",
+    "a signed length": POST + b"Content-Length: +5\r\n\r\nhello",
+    "a length in two words": POST + b"Content-Length: 5 5\r\n\r\nhello",
+    "an empty length": POST + b"Content-Length: \r\n\r\nhello",
+    "chunked twice": POST + b"Transfer-Encoding: chunked, chunked\r\n" + HELLO,
+    "nearly chunked": POST + b"Transfer-Encoding: xchunked\r\n" + HELLO,
+    "chunked, then not": POST + b"Transfer-Encoding: chunked, identity\r\n" + HELLO,
+    "a space before the colon": POST + b"Transfer-Encoding : chunked\r\n" + HELLO,
+    "a signed chunk": POST + CHUNKED + HELLO.replace(b"5", b"+5"),
+    "a chunk in hexadecimal style": POST + CHUNKED + HELLO.replace(b"5", b"0x5"),
+    "a chunk longer than it says": POST + CHUNKED + HELLO.replace(b"hello", b"hello you"),
+    "lines that end in LF": (POST + CHUNKED + HELLO).replace(b"\r\n", b"\n"),
+    "lines that end in CR": (POST + CHUNKED + HELLO).replace(b"\r\n", b"\r"),
+}
+"""Two servers in a row could read these as different requests."""
+
+
+@pytest.mark.parametrize("name", SMUGGLED)
+def test_a_request_that_could_be_two_is_refused_and_its_connection_closed(
     service: Running, name: str
 ) -> None:
-    answer = exchange(service, SHAPES[name])
+    answer = exchange(service, SMUGGLED[name])
     assert answer.startswith(b"HTTP/1.1 400")
     assert b"connection: close" in answer.lower()
     assert b'"code": "bad_request"' in answer
