@@ -6,6 +6,9 @@ from pathlib import Path
 
 RESET_PEAK = "5"
 """To clear_refs: the peak becomes what is resident now (proc(5))."""
+RETURNED_AT_ONCE = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
+"""For the service's environment: glibc gives freed memory back (mallopt(3)). Otherwise what an
+earlier request took stays resident, and a later one that takes as much does not show."""
 
 
 def peak_growth_bytes(pid: int, act: Callable[[], object]) -> int:

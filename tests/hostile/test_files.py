@@ -13,7 +13,7 @@ from tests.service.running import Running, problem
 
 PNG = (IMAGES / "37x19.png").read_bytes()
 ROWS = list(rows())
-SLACK_BYTES = 3 * 2**20
+SLACK_BYTES = 2**20
 """Of the interpreter and the allocator, whatever the request."""
 
 
