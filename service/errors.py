@@ -263,15 +263,6 @@ class BodiesFull(TooMuchAtOnce):
     title = "The bodies in progress fill the memory that is set aside for them."
 
 
-# 431: more headers than allowed
-
-
-class HeadersTooLarge(PatchmillError):
-    status = 431
-    code = "headers_too_large"
-    title = "The request's target and headers are longer than this service reads."
-
-
 # 5xx: our side
 
 

@@ -9,7 +9,7 @@ docs/client.md, "Pixel shuffle".
 
 import warnings
 from collections.abc import Iterator, Sequence
-from math import isfinite, prod
+from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +183,7 @@ def _runs(sizes: Sequence[tuple[int, int]], patch: int, factor: int) -> list[int
 
 
 def _checked_factor(scale_factor: float) -> int:
-    if not (isfinite(scale_factor) and 0 < scale_factor <= 1):
+    if not 0 < scale_factor <= 1:  # NaN and infinity are not either
         raise BadFactor(f"scale_factor is {scale_factor} and must be above 0 and at most 1")
     factor = round(1 / scale_factor)
     if abs(scale_factor * factor - 1) > FACTOR_TOLERANCE:

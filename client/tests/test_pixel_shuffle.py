@@ -305,6 +305,13 @@ print("the same")
 """
 
 
+def test_compiled_whole_it_takes_another_factor_at_the_second_call() -> None:
+    compiled = torch.compile(pixel_shuffle, backend="eager", fullgraph=True)
+    x = torch.arange(72.0).view(1, 6, 6, 2)
+    for factor in (1 / 2, 1 / 3):  # the second makes the factor a symbol
+        assert torch.equal(compiled(x, factor), pixel_shuffle(x, factor))
+
+
 @pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_compiled_it_gives_the_same_tokens_and_gradients(backend: str, version: str) -> None:

@@ -143,7 +143,6 @@ PREPROCESS: dict[str, Any] = {
         "415": _problem("A format or an encoding that is not read here."),
         "422": _problem("A picture or a parameter that cannot be used."),
         "429": _problem("Too much at once; Retry-After says when to try again."),
-        "431": _problem("The target and the headers are too long."),
         "500": _problem("The service failed."),
         "503": _problem("The service is not ready yet, or about to end."),
         "504": _problem("There was no answer in time."),

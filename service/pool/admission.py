@@ -50,7 +50,7 @@ class Admission:
         if (full := self.full()) is not None:
             raise full
         ticket = Ticket(self, self._clock())
-        self.charge(cost_bytes or 0, 0)
+        self.charge(cost_bytes or 0)
         ticket.cost_bytes = cost_bytes or 0
         self.tickets += 1
         self._uploads[ticket] = None
@@ -63,8 +63,9 @@ class Admission:
             return None
         return self._refusal(QueueFull, limit, self.tickets, "queue_length")
 
-    def charge(self, more_bytes: int, held_bytes: int) -> None:
-        """Count further bytes of a body that holds some already; raises as `enter`."""
+    def charge(self, more_bytes: int, ticket: "Ticket | None" = None) -> None:
+        """Count further bytes of a body, of a new one or of a ticket's; raises as `enter`."""
+        held_bytes = ticket.cost_bytes if ticket else 0
         limit = self._budgets.body_bytes
         if held_bytes + more_bytes > limit:
             raise OverBudget(
@@ -75,7 +76,7 @@ class Admission:
                 setting="body_budget_bytes",
             )
         while self.body_bytes + more_bytes > limit:
-            if not self._make_way():
+            if not self._make_way(ticket):
                 actual = self.body_bytes + more_bytes
                 raise self._refusal(BodiesFull, limit, actual, "body_budget_bytes")
         self.body_bytes += more_bytes
@@ -95,14 +96,14 @@ class Admission:
         """Refuse every request from now on."""
         self.closed = True
 
-    def _make_way(self) -> bool:
-        """End the oldest slow upload; False when there is none."""
+    def _make_way(self, asking: "Ticket | None" = None) -> bool:
+        """End the oldest slow upload but the one that asks; False when there is none."""
         now_s = self._clock()
         for ticket in self._uploads:  # in the order of entry
             age_s = now_s - ticket.entered_s
             if age_s < PATIENCE_S:
                 return False
-            if ticket.received_bytes < age_s * SLOW_BYTES_PER_S:
+            if ticket is not asking and ticket.received_bytes < age_s * SLOW_BYTES_PER_S:
                 ticket.give_way()
                 return True
         return False
@@ -134,7 +135,7 @@ class Ticket:
         self.check()
         self.received_bytes += length_bytes
         if cost_bytes:
-            self._admission.charge(cost_bytes, self.cost_bytes)
+            self._admission.charge(cost_bytes, self)
             self.cost_bytes += cost_bytes
 
     def uploading(self, on_give_way: Callable[[], None]) -> None:

@@ -22,7 +22,7 @@ import uvicorn
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from service.errors import BadRequest, HeadersTooLarge, PatchmillError, SlowRequest
+from service.errors import BadRequest, PatchmillError, SlowRequest
 from service.problem import MEDIA_TYPE, content
 from service.telemetry.exchange import Phase
 from service.telemetry.metrics import Metrics
@@ -86,7 +86,7 @@ class Protocol(HttpToolsProtocol):
         self._tell_the_first_of_several()
 
     def data_received(self, data: bytes) -> None:
-        if self._lingering:
+        if self._lingering or self.transport.is_closing():
             return
         self._bytes_since_progress += len(data)
         super().data_received(data)
@@ -183,6 +183,8 @@ class Protocol(HttpToolsProtocol):
     def _refuse_at_the_door(self) -> bool:
         """Whether the request is refused here: no other answer may be on its way before it."""
         if self._door is None or not self._is_idle() or not self.parser.should_keep_alive():
+            return False
+        if self.parser.get_method() != b"POST" or self.parser.get_http_version() != "1.1":
             return False
         full = self._door(self.url, self.headers)
         if full is None:
@@ -291,10 +293,9 @@ class _Lingering:
         return self._protocol.lingering or self._protocol.transport.is_closing()
 
 
-def _too_large(actual_bytes: int) -> HeadersTooLarge:
-    return HeadersTooLarge(
-        f"the target and the headers have {actual_bytes} bytes or more, "
-        f"at most {MAX_HEADER_BYTES} are read",
+def _too_large(actual_bytes: int) -> BadRequest:
+    return BadRequest(
+        f"headers of {actual_bytes} bytes or more came, at most {MAX_HEADER_BYTES} are read",
         limit=MAX_HEADER_BYTES,
         actual=actual_bytes,
     )

@@ -8,7 +8,6 @@ so connections wait in it while a lone worker is replaced.
 import logging
 import socket
 from contextlib import suppress
-from pathlib import Path
 
 from uvicorn._types import ASGIApplication
 from uvicorn.config import STARTUP_FAILURE
@@ -94,8 +93,10 @@ def serve(
         asks = keys.wanted and settings.metrics_access == "key"
         scraped(for_metrics, keys if asks else None)
         log.info("metrics on %s/metrics", described(for_metrics))
+    bound = settings.uds.stat().st_ino if settings.uds else None
     supervisor.run()
     if settings.uds:
         with suppress(FileNotFoundError):
-            Path(settings.uds).unlink()
+            if settings.uds.stat().st_ino == bound:  # else it is a successor's already
+                settings.uds.unlink()
     return all(process.exitcode != STARTUP_FAILURE for process in supervisor.processes)

@@ -4,9 +4,10 @@ import socket
 
 import pytest
 
+from service.serve.protocol import MAX_WAITING
 from tests.golden_data import IMAGES
 from tests.hostile.memory import peak_growth_bytes
-from tests.hostile.test_requests import CHUNKED, POST, SHAPES, exchange
+from tests.hostile.test_requests import CHUNKED, PNG, POST, SHAPES, exchange
 from tests.load.connection import until_free
 from tests.service.running import Running
 
@@ -60,10 +61,10 @@ LONG = {
 
 
 @pytest.mark.parametrize("request_", LONG.values(), ids=LONG)
-def test_headers_longer_than_anybody_needs_are_a_431(service: Running, request_: bytes) -> None:
+def test_headers_longer_than_anybody_needs_are_a_400(service: Running, request_: bytes) -> None:
     answer = exchange(service, request_)
-    assert answer.startswith(b"HTTP/1.1 431 ")
-    assert b'"code": "headers_too_large"' in answer
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b'"limit": 65536' in answer
     assert b"connection: close" in answer
 
 
@@ -87,3 +88,13 @@ def test_a_client_that_leaves_with_several_requests_open_is_no_error(service: Ru
     with socket.create_connection(("127.0.0.1", service.port), 30) as connection:
         connection.sendall(request * 2)
     until_free(service)  # and the fixture finds no stack in the log
+
+
+def test_headers_as_long_as_browsers_send_are_taken(service: Running) -> None:
+    answer = service.post(PNG, headers={"Cookie": "c" * 16_000})
+    assert answer.status_code == 200
+
+
+def test_as_many_requests_as_may_wait_are_answered(service: Running) -> None:
+    requests = b"GET /health/live HTTP/1.1\r\nHost: here\r\n\r\n" * (MAX_WAITING + 1)
+    assert exchange(service, requests).count(b"HTTP/1.1 200") == MAX_WAITING + 1

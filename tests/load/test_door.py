@@ -196,3 +196,26 @@ def test_the_info_tells_budgets_of_the_worker_and_of_all_and_what_is_in_use(
     }
     assert set(told["in_use"]) == {*told["budgets"]["worker"], "kept_bytes", "waiting"}
     assert told["peak_memory_bytes"] > BUDGET
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [("HEAD /preprocess HTTP/1.1", 405), ("PUT /preprocess HTTP/1.1", 405)],
+)
+def test_only_a_post_is_refused_for_a_full_queue(full: Running, line: str, status: int) -> None:
+    with connected(full) as other:
+        other.send(f"{line}\r\nHost: here\r\nContent-Length: 0\r\n\r\n".encode())
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += other.socket.recv(1)
+        assert head.startswith(f"HTTP/1.1 {status}".encode())
+        if line.startswith("HEAD"):  # the next answer follows at once: there was no body
+            other.send(b"GET /health/live HTTP/1.1\r\nHost: here\r\n\r\n")
+            assert other.socket.recv(12) == b"HTTP/1.1 200"
+
+
+def test_an_old_client_is_told_by_the_end_of_its_connection(full: Running) -> None:
+    with connected(full) as old:
+        old.send(b"POST /preprocess HTTP/1.0\r\nContent-Length: 1\r\n\r\nx")
+        assert old.refusal()[0] == 429
+        assert old.is_closed()

@@ -177,3 +177,17 @@ def test_whatever_comes_and_goes_the_budgets_hold_and_nothing_is_lost(
     for ticket in inside:
         ticket.leave()
     assert (door.tickets, door.body_bytes) == (0, 0)
+
+
+def test_an_upload_never_gives_way_to_itself_and_no_byte_is_lost(
+    door: Admission, clock: Clock
+) -> None:
+    growing = door.enter(None)
+    growing.receive(300, 300)
+    clock.now_s += 5
+    other = door.enter(700)
+    with pytest.raises(BodiesFull):
+        growing.receive(50, 50)
+    growing.leave()
+    other.leave()
+    assert (door.tickets, door.body_bytes) == (0, 0)
