@@ -106,20 +106,24 @@ def read_chat(raw: bytes, max_images: int) -> Chat:
     messages: list[dict[str, Any]] = []
     pictures: list[bytes] = []
     for message in body.messages:
-        content: str | list[dict[str, str]] = []
+        told: str | list[dict[str, str]]
         if isinstance(message.content, str):
-            content = message.content
+            told = message.content
         else:
-            for part in message.content:
-                if isinstance(part, Text):
-                    content.append({"type": "text", "text": part.text})
-                else:
-                    content.append({"type": "image"})
-                    pictures.append(_picture(part.image_url.url))
-        messages.append({"role": message.role, "content": content})
+            told = [_for_template(part) for part in message.content]
+            urls = [part.image_url.url for part in message.content if isinstance(part, Image)]
+            pictures += map(_picture, urls)
+        messages.append({"role": message.role, "content": told})
     if len(pictures) > max_images:
         raise Fault(400, f"{len(pictures)} pictures, at most {max_images} are taken")
     return Chat(body, messages, pictures)
+
+
+def _for_template(part: Text | Image) -> dict[str, str]:
+    """A part as templates know it: a picture is a place, without its data."""
+    if isinstance(part, Image):
+        return {"type": "image"}
+    return {"type": "text", "text": part.text}
 
 
 def _picture(url: str) -> bytes:
