@@ -53,7 +53,12 @@ def write(folder: Path, family: Family) -> Path:
     tokenizer.add_special_tokens([AddedToken(mark, special=True) for mark in MARKS[family]])
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
-    config: dict[str, object] = {"bos_token": MARKS[family][0], "eos_token": {"content": "</s>"}}
+    bos, eos, *_ = MARKS[family]
+    config: dict[str, object] = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": bos,
+        "eos_token": {"content": eos, "__type": "AddedToken"},  # in either form, as checkpoints do
+    }
     if family is Family.KIMI:
         (folder / "chat_template.jinja").write_text(KIMI_TEMPLATE)
     else:  # where older checkpoints keep it
