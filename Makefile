@@ -30,6 +30,7 @@ demo: $(VENV)/service
 test: $(VENV)/dev
 	$(BIN)/python -m pytest
 	cd client && ../$(BIN)/python -m pytest
+	cd examples/vllm_frontend && ../../$(BIN)/python -m pytest
 
 test-torch: $(VENV)/torch
 	cd client && ../$(VENV)/torch/bin/python -m pytest tests/test_tensors.py tests/test_batch.py \

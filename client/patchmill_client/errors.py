@@ -9,6 +9,13 @@
     │   ├── UnknownVersion
     │   ├── UnevenGrid            sides that are no multiples of patch or factor
     │   └── LengthMismatch        x and the sizes disagree
+    ├── UnsafeRequest             an engine would die of it, or answer wrongly; not to be sent
+    │   ├── WrongElements         dtype, layout or family that the engine does not take
+    │   │   └── NormalizedTwice   normalised elements for an engine that normalises
+    │   ├── BadFeatures           lists, keys and modalities that disagree
+    │   ├── BadPlaceholder        a range that does not lie on its item's placeholders
+    │   ├── BadTensor             an item whose tensors cannot be read or do not agree
+    │   └── UnknownHash           no tensor, and nobody said that the engine has it
     ├── TransportError            no whole answer came
     │   ├── ConnectFailed
     │   ├── ConnectionLost
@@ -109,6 +116,41 @@ class LengthMismatch(UndefinedShuffle):
         super().__init__(detail)
         self.expected = expected
         self.actual = actual
+
+
+# a request to an engine
+
+
+class UnsafeRequest(PatchmillError, ValueError):
+    """An engine would die of this request, or answer wrongly; `field` is where."""
+
+    def __init__(self, field: str, detail: str) -> None:
+        super().__init__(f"{field}: {detail}")
+        self.field = field
+
+
+class WrongElements(UnsafeRequest):
+    """Elements of another dtype, layout, order or model family than the engine takes."""
+
+
+class NormalizedTwice(WrongElements):
+    """Normalised elements for an engine that will normalise them again, whatever their type."""
+
+
+class BadFeatures(UnsafeRequest):
+    """Lists, keys or modalities that disagree, or a field of another type."""
+
+
+class BadPlaceholder(UnsafeRequest):
+    """A range that is not exactly the placeholder tokens of its item."""
+
+
+class BadTensor(UnsafeRequest):
+    """An item that cannot be read, or whose tensors contradict each other or the model."""
+
+
+class UnknownHash(UnsafeRequest):
+    """An item without tensors whose hash was not said to be known to the engine."""
 
 
 # no whole answer

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import patchmill_client
-from patchmill_client import errors
+from patchmill_client import errors, vllm
 from patchmill_client.bodies import Form
 
 CLIENT = Path(__file__).parents[1]
 PACKAGE = CLIENT / "patchmill_client"
-MODULES = sorted(PACKAGE.glob("*.py"))
+MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def test_importing_the_client_imports_neither_torch_nor_pillow() -> None:
@@ -42,6 +42,7 @@ def test_only_declared_packages_are_imported(path: Path) -> None:
         "batch.py": {"torch"},
         "orders.py": {"torch"},
         "pixel_shuffle.py": {"torch"},
+        "text.py": {"pybase64"},
     }
     allowed = {re.split(r"\W", name)[0] for name in declared["dependencies"]}
     allowed |= {"patchmill_client", *sys.stdlib_module_names, *extras.get(path.name, ())}
@@ -80,6 +81,12 @@ def page() -> str:
 @pytest.mark.parametrize("name", patchmill_client.__all__)
 def test_every_public_name_is_documented(name: str) -> None:
     assert re.search(rf"`[^`]*\b{name}\b[^`]*`", page())
+
+
+@pytest.mark.parametrize("name", [*vllm.__all__, *map(str, vllm.Family)])
+def test_every_name_for_vllm_is_documented(name: str) -> None:
+    text = (CLIENT.parent / "docs" / "vllm.md").read_text("utf-8")
+    assert re.search(rf"\b{name}\b", text, re.IGNORECASE if name.islower() else 0)
 
 
 def test_every_form_and_default_is_documented() -> None:

@@ -1,0 +1,140 @@
+"""An engine's place in the tests: it takes what an engine takes, and dies as one dies.
+
+Speaks `POST /inference/v1/generate` of vLLM 0.32 as far as the frontend uses it.
+Every request is held to `engine_rules`, which shares no code with the client; one
+malformed request and all later ones get 500 too. The answer is made from
+a digest of tokens and tensors, so that it depends on every one of them.
+"""
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+ROOT = Path(__file__).parents[3]
+PLAIN_WORDS = ["a ", "red ", "cat ", "on ", "the ", "mat "]
+
+
+def client_test_module(name: str) -> ModuleType:
+    """A helper of the client's tests; its package has the name of this one, so by path."""
+    path = ROOT / "client" / "tests" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"client_{name}", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+rules = client_test_module("engine_rules")
+
+
+@dataclass
+class Engine:
+    """What the stand-in was told and what it saw."""
+
+    dtype: str
+    url: str = ""
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    died_of: str | None = None
+    refuse: tuple[int, bytes] | None = None
+    break_stream: threading.Event = field(default_factory=threading.Event)
+
+
+def words_for(request: dict[str, Any]) -> list[str]:
+    """What the engine says: as many words as it may, by digest."""
+    features = request.get("features") or {}
+    content = [request["token_ids"], features.get("kwargs_data"), features.get("mm_placeholders")]
+    digest = hashlib.sha256(json.dumps(content).encode()).digest()
+    count = request["sampling_params"].get("max_tokens", 3)
+    return [PLAIN_WORDS[digest[place % 32] % len(PLAIN_WORDS)] for place in range(count)]
+
+
+def choice(request: dict[str, Any], words: list[str], finish: str | None) -> dict[str, Any]:
+    content = [{"token": word, "logprob": -len(word) / 8, "top_logprobs": []} for word in words]
+    asked = request["sampling_params"].get("logprobs") is not None
+    return {
+        "index": 0,
+        "text": "".join(words),
+        "logprobs": {"content": content} if asked else None,
+        "finish_reason": finish,
+        "token_ids": [len(word) for word in words],
+    }
+
+
+class Handler(BaseHTTPRequestHandler):
+    engine: ClassVar[Engine]
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on stderr."""
+
+    def do_GET(self) -> None:
+        self._answer(500 if self.engine.died_of else 200, b"")
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        engine = self.engine
+        engine.seen.append(request)
+        if engine.refuse:
+            self._answer(*engine.refuse)
+            return
+        try:
+            rules.check(request, engine.dtype)
+        except rules.Fatal as fatal:
+            engine.died_of = str(fatal)
+        if engine.died_of or self.path != "/inference/v1/generate":
+            self._answer(500, b'{"error": {"message": "EngineCore died"}}')
+            return
+        assert request["output_mode"] == "text"
+        words = words_for(request)
+        prompt, made = len(request["token_ids"]), len(words)
+        usage = {
+            "prompt_tokens": prompt,
+            "completion_tokens": made,
+            "total_tokens": prompt + made,
+        }
+        if not request.get("stream"):
+            answer = {"choices": [choice(request, words, "length")], "usage": usage}
+            self._answer(200, json.dumps(answer).encode())
+            return
+        events: list[dict[str, Any]] = [
+            {"choices": [choice(request, [word], "length" if place == made - 1 else None)]}
+            for place, word in enumerate(words)
+        ]
+        if (request.get("stream_options") or {}).get("include_usage"):
+            events.append({"choices": [], "usage": usage})
+        if engine.break_stream.is_set():
+            events[2:] = [{"error": {"message": "EngineCore died"}}]
+        body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+        self._answer(200, body.encode(), "text/event-stream")
+
+    def _answer(self, status: int, body: bytes, kind: str = "application/json") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextlib.contextmanager
+def running(dtype: str) -> Iterator[Engine]:
+    """A stand-in that listens until the block ends."""
+    engine = Engine(dtype)
+    handler = type("Bound", (Handler,), {"engine": engine})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    engine.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield engine
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
