@@ -13,12 +13,10 @@ from itertools import product
 from service.codec.inspect import inspect
 from service.codec.sniff import check_limits, sniff_head
 from service.errors import TruncatedImage, at_item
-from service.job import Request, Tools, policies, sized
-from service.plan import choices
+from service.job import Request, Tools, digests_of, sized, terms
 from service.plan.items import check_answer, plan_items
 from service.plan.profiles import NavitSizes, Profile
 from service.types import Buffer, Head, Header, Item, Limits, Plan, Size, Sized
-from service.wire.digest import digest
 
 NO_SIZE = "the head ends before the size"
 NO_ORIENTATION = "an orientation behind the head may turn the grid"
@@ -44,31 +42,31 @@ class Forecast:
 
 def of_files(request: Request, tools: Tools) -> list[Forecast]:
     """Of whole files; raises what `job.preprocess` would raise before it decodes."""
-    profile = _profile(request, tools)
+    profile, form = terms(request, tools)
     headers = inspect(request.items, tools.limits)
-    plans = plan_items(sized(request.items, headers), profile, request.budget)
-    check_answer(plans, request.dtype, tools.limits)
-    by_item = policies(request, profile, plans, tools)
+    plans = plan_items(sized(request.items, headers), profile, request.wanted.budget)
+    check_answer(plans, form, tools.limits)
+    digests = digests_of(request, profile, form, plans, tools)
     return [
-        Forecast(plan, plan.resized, found[0], digest(policy, item))
-        for plan, found, policy, item in zip(plans, headers, by_item, request.items, strict=True)
+        Forecast(plan, plan.resized, found[0], digest)
+        for plan, found, digest in zip(plans, headers, digests, strict=True)
     ]
 
 
 def of_sizes(request: Request, sizes: Sequence[Sized], tools: Tools) -> list[Forecast]:
     """Of bare sizes, upright; raises the limits' faults as a file of that size would."""
-    profile = _profile(request, tools)
+    profile, form = terms(request, tools)
     for index, each in enumerate(sizes):
         with at_item(index):
             check_limits(each.size, tools.limits)
-    plans = plan_items(sizes, profile, request.budget)
-    check_answer(plans, request.dtype, tools.limits)
+    plans = plan_items(sizes, profile, request.wanted.budget)
+    check_answer(plans, form, tools.limits)
     return [Forecast(plan, plan.resized) for plan in plans]
 
 
 def of_heads(request: Request, tools: Tools) -> list[Forecast]:
     """Of the first bytes of files; raises what no later byte could mend."""
-    profile = _profile(request, tools)
+    profile, _ = terms(request, tools)
     heads = [_head(item.frames[0], index, tools.limits) for index, item in enumerate(request.items)]
     options = [_possible(item, head) for item, head in zip(request.items, heads, strict=True)]
     if isinstance(profile.sizes, NavitSizes):  # each picture for itself
@@ -81,12 +79,6 @@ def of_heads(request: Request, tools: Tools) -> list[Forecast]:
         Forecast(plan, resized, head, reason=_reason(plan, head, each))
         for (plan, resized), head, each in zip(agreed, heads, options, strict=True)
     ]
-
-
-def _profile(request: Request, tools: Tools) -> Profile:
-    profile = tools.profiles.find(request.model)
-    choices.check(profile, request.dtype, request.layout, request.order, request.budget)
-    return profile
 
 
 def _head(data: Buffer, index: int, limits: Limits) -> Head | None:
@@ -111,7 +103,7 @@ def _agreed(
     options: Sequence[tuple[Sized, ...]], profile: Profile, request: Request
 ) -> list[tuple[Plan | None, Size | None]]:
     """For each picture what is the same whichever sizes they have: the plan, if its grid is."""
-    tried = [plan_items(sizes, profile, request.budget) for sizes in product(*options)]
+    tried = [plan_items(sizes, profile, request.wanted.budget) for sizes in product(*options)]
     agreed: list[tuple[Plan | None, Size | None]] = []
     for plans in zip(*tried, strict=True):
         grids = {(plan.grid, plan.num_tokens) for plan in plans}

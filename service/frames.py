@@ -29,6 +29,7 @@ from service.types import (
     Item,
     Layout,
     Order,
+    Pixels,
     Plan,
     SixteenBit,
     Tile,
@@ -72,6 +73,10 @@ Values: TypeAlias = NDArray[Stored] | Affine
 """How pixels become elements: bytes by a table of `kernels.tables`, floats by a line."""
 
 
+Hashed: TypeAlias = Callable[[Buffer, Pixels], str]
+"""Gives a picture's digest, of its file and its pixels."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finish:
     """What all frames of a request become."""
@@ -79,23 +84,39 @@ class Finish:
     values: Values
     arrangement: Arrangement
     background: Background
+    hashed: Hashed | None = None
+    """For digests that are not known before the pixels are."""
+    known: frozenset[str] = frozenset()
+    """Digests of items that are not made, because the receiver has them."""
+    text_bytes: Callable[[Plan], int] = lambda _: 0
+    """What packing will take beside an item's elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """One item's frames: encoded, admitted and planned."""
+    """One item's frames: encoded, admitted and planned; `digest` is ours."""
 
     item: Item
     headers: tuple[Header, ...]
     plan: Plan
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What is told of one item. The elements of a `known` one are whatever lay there."""
+
+    digest: str
+    known: bool
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`elements` is flat and holds all items in order; `notes` are by item."""
+    """`elements` is flat and holds all items in order; `made` is by item."""
 
     elements: NDArray[Stored]
-    notes: tuple[tuple[str, ...], ...]
+    made: tuple[Made, ...]
 
 
 def write(
@@ -107,23 +128,32 @@ def write(
     the permit's.
     """
     try:
-        elements = _room(items, finish.values, press.buffers, permit)
+        elements = _room(items, finish, press.buffers, permit)
         stages.lap("queue")
         jobs = [
             job
             for index, (each, outs) in enumerate(
                 zip(items, _shares(elements, items, finish.arrangement), strict=True)
             )
+            if finish.hashed or each.digest not in finish.known
             for job in _jobs(index, each, outs)
         ]
         done = press.crew.spread([partial(_write, job, finish, press, permit) for job in jobs])
     finally:
         permit.decoded()
     notes: list[set[str]] = [set() for _ in items]
-    for job, (said, spent) in zip(jobs, done, strict=True):
+    digests = [each.digest for each in items]
+    for job, (digest, said, spent) in zip(jobs, done, strict=True):
+        digests[job.item] = digest or digests[job.item]
         notes[job.item].update(said)
         stages.add(spent)
-    return Written(elements, tuple(tuple(sorted(each)) for each in notes))
+    return Written(
+        elements,
+        tuple(
+            Made(digest, digest in finish.known, tuple(sorted(said)))
+            for digest, said in zip(digests, notes, strict=True)
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +179,17 @@ def _jobs(index: int, each: Frames, outs: NDArray[Stored]) -> Iterator[_Job]:
 
 def _write(
     job: _Job, finish: Finish, press: Press, permit: Permit
-) -> tuple[tuple[str, ...], Stages]:
+) -> tuple[str | None, tuple[str, ...], Stages]:
     stages = Stages()
     permit.check()
     with at_item(job.item):
         pixels = decode(job.data, job.header, finish.background, press.sixteen_bit, press.buffers)
     stages.lap("decode")
+    digest = finish.hashed(job.data, pixels) if finish.hashed else None
+    if digest:
+        stages.lap("pack")
+        if digest in finish.known:
+            return digest, pixels.notes, stages
     hands = -(-(press.crew.idle() + 1) // len(job.outs))
     parts: list[Part] = []
     for tile, out in zip(job.tiles, job.outs, strict=True):
@@ -168,7 +203,7 @@ def _write(
             parts += press.engine.split(pixels.array, resized, finish.values, out, hands)
     press.crew.spread([partial(_permitted, permit, part) for part in parts])
     stages.lap("patchify")
-    return pixels.notes, stages
+    return digest, pixels.notes, stages
 
 
 def _permitted(permit: Permit, part: Part) -> None:
@@ -177,13 +212,19 @@ def _permitted(permit: Permit, part: Part) -> None:
 
 
 def _room(
-    items: Sequence[Frames], values: Values, buffers: Buffers, permit: Permit
+    items: Sequence[Frames], finish: Finish, buffers: Buffers, permit: Permit
 ) -> NDArray[Stored]:
-    """A buffer for the elements of all items, of the values' type, within the permit's share."""
+    """A buffer for the elements of all items, of the values' type, within the permit's share.
+
+    The share is given back when the elements are gone, so packing keeps them as long as
+    what it makes beside them.
+    """
+    values = finish.values
     storage = values.storage if isinstance(values, Affine) else values.dtype
     pixels = sum(header.stored.pixels for each in items for header in each.headers)
     length_bytes = sum(each.plan.elements for each in items) * storage.itemsize
-    on_gone = permit.reserve(pixels, length_bytes)
+    text_bytes = sum(finish.text_bytes(each.plan) for each in items)
+    on_gone = permit.reserve(pixels, length_bytes + text_bytes)
     room: NDArray[Stored] = buffers.take(length_bytes, on_gone).view(storage)
     return room
 

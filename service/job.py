@@ -7,47 +7,42 @@ before the first pixel is decoded.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from kernels.affine import affine
 from kernels.tables import table
 from service.codec.inspect import inspect
-from service.frames import Finish, Frames, Permit, Press, write
+from service.errors import at_item
+from service.frames import Finish, Frames, Hashed, Permit, Press, write
 from service.plan import choices
+from service.plan.choices import Settled
 from service.plan.items import check_answer, plan_items
 from service.plan.profiles import NavitSizes, Profile, Profiles
 from service.telemetry.stages import Stages
 from service.types import (
-    OF_THE_PROFILE,
+    AnswerFormat,
     Arrangement,
-    Background,
-    Budget,
-    Dtype,
     Frame,
     Header,
     Item,
-    Layout,
     Limits,
-    Order,
     Part,
     Patches,
     Plan,
     Sized,
+    Wanted,
 )
+from service.wire import pack, vllm
 from service.wire.digest import digest, policy_text
-from service.wire.pack import pack
+from service.wire.vllm_hash import of_chunk, of_image
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a caller asks for; `model` is a profile's name or alias."""
+    """What a caller asks for."""
 
     items: tuple[Item, ...]
-    model: str
-    dtype: Dtype
-    background: Background
-    layout: Layout = Layout.PATCHES
-    order: Order = Order.RASTER
-    budget: Budget = OF_THE_PROFILE
+    wanted: Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,43 +57,72 @@ class Tools:
 
 def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -> Frame:
     """Answer one request; raises the tree of `service.errors`, naming the item at fault."""
-    profile = tools.profiles.find(request.model)
-    choices.check(profile, request.dtype, request.layout, request.order, request.budget)
+    profile, form = terms(request, tools)
     headers = inspect(request.items, tools.limits)
-    plans = plan_items(sized(request.items, headers), profile, request.budget)
-    check_answer(plans, request.dtype, tools.limits)
+    plans = plan_items(sized(request.items, headers), profile, request.wanted.budget)
+    check_answer(plans, form, tools.limits)
     stages.lap("plan")
-    items = [Frames(*each) for each in zip(request.items, headers, plans, strict=True)]
-    written = write(items, _finish(request, profile), tools.press, permit, stages)
-    stages.skip()  # `write` has told what each of its threads spent
-    by_item = policies(request, profile, plans, tools)
-    parts = tuple(
-        Part(each.item.type, digest(policy, each.item), each.headers[0], each.plan, notes)
-        for each, policy, notes in zip(items, by_item, written.notes, strict=True)
-    )
+    digests = digests_of(request, profile, form, plans, tools)
     stages.lap("pack")
+    items = [Frames(*each) for each in zip(request.items, headers, plans, digests, strict=True)]
+    written = write(items, _finish(request, profile, form), tools.press, permit, stages)
+    stages.skip()  # `write` has told what each of its threads spent
     answer = Patches(
         model=profile.name,
         numerics=profile.numerics,
         mean=profile.mean,
         std=profile.std,
-        dtype=request.dtype,
-        layout=request.layout,
-        order=request.order,
-        parts=parts,
+        dtype=form.dtype,
+        layout=form.layout,
+        order=request.wanted.order,
+        parts=tuple(
+            Part(each.item.type, made.digest, each.headers[0], each.plan, made.notes, made.known)
+            for each, made in zip(items, written.made, strict=True)
+        ),
         elements=written.elements,
     )
+    frame = _packed(answer, profile, form, tools, stages)
     formats = tuple(header.format for each in headers for header in each)
-    return replace(pack(answer, stages.rounded_ms()), model=profile.name, formats=formats)
+    return replace(frame, model=profile.name, formats=formats)
 
 
-def _finish(request: Request, profile: Profile) -> Finish:
+def terms(request: Request, tools: Tools) -> tuple[Profile, Settled]:
+    """Whose sizes and which form; raises UnknownModel, BadParameter."""
+    profile = tools.profiles.find(request.wanted.model)
+    form = choices.settle(profile, request.wanted)
+    for index, item in enumerate(request.items):
+        with at_item(index):
+            choices.check_hashed(item.type, request.wanted)
+    return profile, form
+
+
+def _finish(request: Request, profile: Profile, form: Settled) -> Finish:
+    wanted = request.wanted
     make = affine if profile.numerics == "float32" else table
     return Finish(
-        values=make(request.dtype.value, profile.mean, profile.std),
-        arrangement=Arrangement(request.layout, request.order, profile.merge),
-        background=request.background,
+        values=make(form.dtype.value, profile.mean, profile.std),
+        arrangement=Arrangement(form.layout, wanted.order, profile.merge),
+        background=wanted.background,
+        hashed=_hashed(wanted, profile),
+        known=wanted.known_hashes,
+        text_bytes=form.text_bytes,
     )
+
+
+def _hashed(wanted: Wanted, profile: Profile) -> Hashed | None:
+    if wanted.model_id is None:
+        return None
+    of = of_chunk if choices.engine(profile).modality == "vision_chunk" else of_image
+    return partial(of, wanted.model_id)
+
+
+def _packed(
+    answer: Patches, profile: Profile, form: Settled, tools: Tools, stages: Stages
+) -> Frame:
+    if form.format is AnswerFormat.VLLM:
+        return vllm.pack(answer, choices.engine(profile).modality, tools.press.buffers.take)
+    stages.lap("pack")
+    return pack.pack(answer, stages.rounded_ms())
 
 
 def sized(items: Sequence[Item], headers: Sequence[tuple[Header, ...]]) -> list[Sized]:
@@ -107,20 +131,22 @@ def sized(items: Sequence[Item], headers: Sequence[tuple[Header, ...]]) -> list[
     return [Sized(item.type, found[0].size, len(found)) for item, found in pairs]
 
 
-def policies(
-    request: Request, profile: Profile, plans: Sequence[Plan], tools: Tools
-) -> list[bytes]:
-    """For each item, all that decides its elements beside its bytes."""
+def digests_of(
+    request: Request, profile: Profile, form: Settled, plans: Sequence[Plan], tools: Tools
+) -> list[str]:
+    """For each item the digest of its bytes and of all else that decides its elements."""
     policy: dict[str, object] = {
         "profile": profile.fingerprint,
-        "dtype": request.dtype,
-        "layout": request.layout,
-        "order": request.order,
-        "background": str(request.background),
+        "dtype": form.dtype,
+        "layout": form.layout,
+        "order": request.wanted.order,
+        "background": str(request.wanted.background),
         "sixteen_bit": tools.press.sixteen_bit,
         "versions": tools.versions,
     }
     if isinstance(profile.sizes, NavitSizes):
-        return [policy_text(policy)] * len(plans)
-    # Here a size follows from other pictures and parameters too, not from the bytes alone.
-    return [policy_text({**policy, "resized": str(plan.resized)}) for plan in plans]
+        texts = [policy_text(policy)] * len(plans)
+    else:
+        # Here a size follows from other pictures and parameters too, not from the bytes alone.
+        texts = [policy_text({**policy, "resized": str(plan.resized)}) for plan in plans]
+    return [digest(text, item) for text, item in zip(texts, request.items, strict=True)]

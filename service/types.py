@@ -193,6 +193,8 @@ class Pixels:
 
     array: NDArray[np.uint8]
     notes: tuple[str, ...] = ()
+    converted: bool = False
+    """Whether the file's own pixels are of another form than RGB: grey, palette, alpha, CMYK."""
 
     @property
     def size(self) -> Size:
@@ -285,6 +287,36 @@ class Budget:
 OF_THE_PROFILE = Budget()
 
 
+class AnswerFormat(StrEnum):
+    """How an answer is written: our own map, or the features that vLLM takes."""
+
+    MSGPACK = "msgpack"
+    VLLM = "vllm"
+
+
+class Hash(StrEnum):
+    """What an item's digest is: ours, or the one that vLLM itself would give."""
+
+    PATCHMILL = "patchmill"
+    VLLM = "vllm"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request asks for; None is what its profile and format call for."""
+
+    model: str | None = None
+    format: AnswerFormat = AnswerFormat.MSGPACK
+    dtype: Dtype | None = None
+    background: Background = WHITE
+    layout: Layout | None = None
+    order: Order = Order.RASTER
+    budget: Budget = OF_THE_PROFILE
+    hash: Hash = Hash.PATCHMILL
+    model_id: str | None = None
+    known_hashes: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class Tile:
     """One square of a picture: resize it to `resized` and begin at (`top`, `left`), in pixels."""
@@ -328,13 +360,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One item of an answer, all but its elements. `header` is its first frame's."""
+    """One item of an answer, all but its elements. `header` is its first frame's.
+
+    `known` tells that its receiver has the elements already: they were not made.
+    """
 
     type: ItemType
     digest: str
     header: Header
     plan: Plan
     notes: tuple[str, ...]
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +399,7 @@ class Frame:
     `model` and `formats`, of every picture in order, are for whoever counts.
     """
 
+    media_type: str
     head: bytes
     data: memoryview
     model: str = ""

@@ -19,7 +19,7 @@ from service.buffers import Buffers
 from service.codec import arrow, pillow, turbo
 from service.codec.damage import ends_early
 from service.errors import CorruptImage, TruncatedImage, UnsupportedSampleFormat
-from service.types import Background, Buffer, Drop, Format, Header, Pixels, SixteenBit, Size
+from service.types import Background, Buffer, Colour, Drop, Format, Header, Pixels, SixteenBit, Size
 
 CLIPPED = "clipped_16_bit"
 SCALED = "scaled_16_bit"
@@ -73,7 +73,8 @@ def decode(
     """
     stored = turbo.decode(data, header, buffers)
     if stored is not None:
-        return Pixels(_turned(stored, header.orientation))
+        grey = header.colour is Colour.GREY
+        return Pixels(_turned(stored, header.orientation), converted=grey)
     return _by_pillow(data, header, background, sixteen_bit)
 
 
@@ -99,6 +100,7 @@ def _by_pillow(
         if header.format is Format.TIFF:
             _forget_sub_directories(opened)
         opened.load()
+        converted = opened.mode != "RGB"
         image, notes = _to_rgb(opened, header, background, sixteen_bit)
         # Pillow's TIFF plugin has turned the picture while loading
         if header.format is not Format.TIFF and header.orientation in _TRANSPOSE:
@@ -108,7 +110,7 @@ def _by_pillow(
     array = arrow.rgbx(image)
     if Size(array.shape[0], array.shape[1]) != header.size:
         raise CorruptImage("header and data disagree on the size")
-    return Pixels(array, notes)
+    return Pixels(array, notes, converted)
 
 
 def _forget_sub_directories(image: Image.Image) -> None:

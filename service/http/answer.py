@@ -10,13 +10,11 @@ from starlette.types import Send
 
 from service.types import Frame
 
-MEDIA_TYPE = "application/msgpack"
-
 
 async def send(frame: Frame, spent_s: Mapping[str, float], send: Send) -> None:
     """Send a packed answer with status 200, all but its end: `finish` is to follow."""
     headers = [
-        (b"content-type", MEDIA_TYPE.encode()),
+        (b"content-type", frame.media_type.encode()),
         (b"content-length", str(frame.length_bytes).encode()),
         (b"server-timing", server_timing(spent_s).encode()),
     ]

@@ -16,7 +16,7 @@ MAX_BOUNDARY_CHARS = 70
 """RFC 2046, section 5.1.1."""
 MAX_HEADER_LINE_BYTES = 16 * 1024
 """Room for any file name that a browser sends; the name itself is not looked at."""
-MAX_PARAMETER_BYTES = 1024
+MAX_PARAMETER_BYTES = 65_536
 
 
 class Parser:

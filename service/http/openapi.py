@@ -8,15 +8,15 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from service.http.answer import MEDIA_TYPE as ANSWER_TYPE
 from service.http.intake import MULTIPART
 from service.http.multipart_body import PICTURES
-from service.http.parameters import ALLOWED, INTEGERS
+from service.http.parameters import ALLOWED, HASH, INTEGERS, MODEL_ID, OF_PLANS
 from service.http.paths import PLAN_PATH, PREPROCESS_PATH
 from service.http.posted import METHOD
 from service.keys import Keys
 from service.problem import MEDIA_TYPE as PROBLEM_TYPE
-from service.types import Dtype, Layout, Order
+from service.types import AnswerFormat, Hash, Order
+from service.wire.pack import MEDIA_TYPE as ANSWER_TYPE
 
 JSON = "application/json"
 
@@ -46,8 +46,12 @@ def _json(description: str) -> dict[str, Any]:
     return {"description": description, "content": {JSON: {"schema": {"type": "object"}}}}
 
 
-_DEFAULTS = {"dtype": Dtype.FLOAT32, "format": "msgpack", "layout": Layout.PATCHES}
-_DEFAULTS["order"] = Order.RASTER
+_DEFAULTS = {
+    "format": AnswerFormat.MSGPACK,
+    "order": Order.RASTER,
+    "hash": Hash.PATCHMILL,
+}
+"""Those that depend on nothing else."""
 
 PARAMETER_SCHEMAS: dict[str, dict[str, Any]] = {
     "model": {"type": "string", "description": "A profile or one of its aliases; see /models."},
@@ -58,8 +62,19 @@ PARAMETER_SCHEMAS: dict[str, dict[str, Any]] = {
         "description": "What transparent pixels are put on; drop ignores transparency.",
     },
     **{
-        name: {"type": "string", "enum": list(values), "default": _DEFAULTS[name]}
+        name: {"type": "string", "enum": list(values)}
+        | ({"default": _DEFAULTS[name]} if name in _DEFAULTS else {})
         for name, values in ALLOWED.items()
+    },
+    "model_id": {
+        "type": "string",
+        "pattern": f"^{MODEL_ID.pattern}$",
+        "description": "The engine's name for its model, with hash=vllm.",
+    },
+    "known_hashes": {
+        "type": "string",
+        "pattern": f"^{HASH.pattern}(,{HASH.pattern})*$",
+        "description": "Whose tensors to leave out, with format=vllm; in a map also a list.",
     },
     **{
         name: {
@@ -86,8 +101,10 @@ def _map(required: dict[str, Any], optional: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _items(picture: dict[str, Any], *further: dict[str, Any]) -> dict[str, Any]:
-    """A map of items whose pictures are written as `picture`."""
+def _items(
+    picture: dict[str, Any], parameters: dict[str, Any], *further: dict[str, Any]
+) -> dict[str, Any]:
+    """A map of items whose pictures are written as `picture`, and parameters."""
     frames = {"type": "array", "minItems": 1, "items": picture}
     kinds = [
         _map({"type": {"const": "image"}, "data": picture}, {}),
@@ -95,7 +112,7 @@ def _items(picture: dict[str, Any], *further: dict[str, Any]) -> dict[str, Any]:
         *further,
     ]
     items = {"type": "array", "minItems": 1, "items": {"oneOf": kinds}}
-    return _map({"items": items}, PARAMETER_SCHEMAS)
+    return _map({"items": items}, parameters)
 
 
 OPENAI_PART = _map(
@@ -108,33 +125,40 @@ OPENAI_PART = _map(
 
 NO_KEY = {"401": _problem("There are keys, and the request has none of them.")}
 
-PREPROCESS: dict[str, Any] = {
-    "summary": "Preprocess",
-    "description": "Turn pictures into patches; docs/wire.md describes the answer.",
-    "operationId": "preprocess",
-    "parameters": [
-        {"name": name, "in": "query", "required": False, "schema": schema}
-        for name, schema in PARAMETER_SCHEMAS.items()
-    ],
-    "requestBody": {
+
+def _bodies(parameters: dict[str, Any], *json: dict[str, Any]) -> dict[str, Any]:
+    """Every form of a body; `json` are further maps that a JSON body may be."""
+    pictures = {PICTURES: {"type": "array", "minItems": 1, "items": BINARY}}
+    maps = [_items(BASE64, parameters, OPENAI_PART), *json]
+    return {
         "required": True,
         "content": {
             "application/octet-stream": {"schema": BINARY},
             "image/*": {"schema": BINARY},
-            MULTIPART: {
-                "schema": _map(
-                    {PICTURES: {"type": "array", "minItems": 1, "items": BINARY}},
-                    PARAMETER_SCHEMAS,
-                )
-            },
-            "application/msgpack": {"schema": _items(BINARY)},
-            JSON: {"schema": _items(BASE64, OPENAI_PART)},
+            MULTIPART: {"schema": _map(pictures, parameters)},
+            "application/msgpack": {"schema": _items(BINARY, parameters)},
+            JSON: {"schema": maps[0] if len(maps) == 1 else {"oneOf": maps}},
         },
-    },
+    }
+
+
+def _queries(parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "query", "required": False, "schema": schema}
+        for name, schema in parameters.items()
+    ]
+
+
+PREPROCESS: dict[str, Any] = {
+    "summary": "Preprocess",
+    "description": "Turn pictures into patches; docs/wire.md describes the answer.",
+    "operationId": "preprocess",
+    "parameters": _queries(PARAMETER_SCHEMAS),
+    "requestBody": _bodies(PARAMETER_SCHEMAS),
     "responses": {
         "200": {
-            "description": "The patches, as docs/wire.md describes them.",
-            "content": {ANSWER_TYPE: {"schema": BINARY}},
+            "description": "As docs/wire.md describes it, and with format=vllm docs/vllm.md.",
+            "content": {ANSWER_TYPE: {"schema": BINARY}, JSON: {"schema": {"type": "object"}}},
         },
         "400": _problem("The request is malformed."),
         **NO_KEY,
@@ -149,41 +173,23 @@ PREPROCESS: dict[str, Any] = {
     },
 }
 
-SIZES = _map(
+PLAN_SCHEMAS = {name: PARAMETER_SCHEMAS[name] for name in OF_PLANS}
+SIZE = _map(
     {
-        "images": {
-            "type": "array",
-            "minItems": 1,
-            "items": _map(
-                {
-                    "width": {"type": "integer", "minimum": 1},
-                    "height": {"type": "integer", "minimum": 1},
-                },
-                {"frames": {"type": "integer", "minimum": 1}},
-            ),
-        }
+        "width": {"type": "integer", "minimum": 1},
+        "height": {"type": "integer", "minimum": 1},
     },
-    PARAMETER_SCHEMAS,
+    {"frames": {"type": "integer", "minimum": 1}},
 )
-HEAD_PARAMETER = {
-    "name": "head",
-    "in": "query",
-    "required": False,
-    "schema": {"type": "string", "enum": ["true", "false"], "default": "false"},
-}
+SIZES = _map({"images": {"type": "array", "minItems": 1, "items": SIZE}}, PLAN_SCHEMAS)
+HEAD = {"head": {"type": "string", "enum": ["true", "false"], "default": "false"}}
 PLAN: dict[str, Any] = {
     **PREPROCESS,
     "summary": "Plan",
     "description": "Say what pictures, their first bytes or sizes will come to; docs/http.md.",
     "operationId": "plan",
-    "parameters": [*PREPROCESS["parameters"], HEAD_PARAMETER],
-    "requestBody": {
-        "required": True,
-        "content": {
-            **PREPROCESS["requestBody"]["content"],
-            JSON: {"schema": {"oneOf": [_items(BASE64, OPENAI_PART), SIZES]}},
-        },
-    },
+    "parameters": _queries(PLAN_SCHEMAS | HEAD),
+    "requestBody": _bodies(PLAN_SCHEMAS, SIZES),
     "responses": {**PREPROCESS["responses"], "200": _json("A forecast for each item.")},
 }
 

@@ -6,21 +6,22 @@ nothing is ignored.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from service.errors import BadParameter
 from service.plan.profiles import LARGEST
 from service.types import (
-    OF_THE_PROFILE,
     WHITE,
+    AnswerFormat,
     Background,
     Budget,
     Drop,
     Dtype,
+    Hash,
     Layout,
     Order,
     Rgb,
+    Wanted,
 )
 
 MAX_ECHO_CHARS = 40
@@ -28,9 +29,10 @@ HEX_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 
 ALLOWED: dict[str, tuple[str, ...]] = {
     "dtype": tuple(Dtype),
-    "format": ("msgpack",),
+    "format": tuple(AnswerFormat),
     "layout": tuple(Layout),
     "order": tuple(Order),
+    "hash": tuple(Hash),
 }
 """Parameters with a fixed set of values."""
 
@@ -43,29 +45,29 @@ INTEGERS: dict[str, tuple[int, int]] = {
 """Parameters that are integers, each with its least and greatest."""
 MAX_DIGITS = 10
 
-NAMES = ("model", "background", *ALLOWED, *INTEGERS)
+MODEL_ID = re.compile(r"[\x21-\x7e]{1,256}")
+"""An engine's name for its model: a repository or a path."""
+KNOWN = "known_hashes"
+HASH = re.compile(r"[0-9a-f]{64}")
+MAX_KNOWN = 1024
+
+NAMES = ("model", "background", "model_id", KNOWN, *ALLOWED, *INTEGERS)
+OF_PLANS = tuple(name for name in NAMES if name not in ("hash", "model_id", KNOWN))
+"""Those that decide what an answer will come to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """A request's parameters, each with the default of docs/http.md; model None is the default."""
-
-    model: str | None = None
-    dtype: Dtype = Dtype.FLOAT32
-    background: Background = WHITE
-    layout: Layout = Layout.PATCHES
-    order: Order = Order.RASTER
-    budget: Budget = OF_THE_PROFILE
-
-
-def parse(pairs: Iterable[tuple[str, object]]) -> Parameters:
-    """Check (name, value) pairs from every source at once; raises BadParameter."""
+def parse(pairs: Iterable[tuple[str, object]], names: Sequence[str] = NAMES) -> Wanted:
+    """Check (name, value) pairs from every source at once, of these names; raises BadParameter."""
     given: dict[str, str] = {}
     integers: dict[str, int] = {}
+    known: list[frozenset[str]] = []
     for name, value in pairs:
-        if name not in NAMES:
-            raise BadParameter(f"unknown parameter {_echo(name)}; known: {', '.join(NAMES)}")
-        if name in INTEGERS:
+        if name not in names:
+            raise BadParameter(f"unknown parameter {_echo(name)}; docs/http.md lists them")
+        if name == KNOWN:
+            known.append(_hashes(value))
+            same = known[0] == known[-1]
+        elif name in INTEGERS:
             number = _integer(name, value)
             same = integers.setdefault(name, number) == number
         elif isinstance(value, str):
@@ -77,13 +79,17 @@ def parse(pairs: Iterable[tuple[str, object]]) -> Parameters:
     for name, allowed in ALLOWED.items():
         if name in given and given[name] not in allowed:
             raise BadParameter(f"{name}={_echo(given[name])} is none of {', '.join(allowed)}")
-    return Parameters(
+    return Wanted(
         model=given.get("model"),
-        dtype=Dtype(given.get("dtype", Dtype.FLOAT32)),
+        format=AnswerFormat(given.get("format", AnswerFormat.MSGPACK)),
+        dtype=Dtype(given["dtype"]) if "dtype" in given else None,
         background=_background(given.get("background", "white")),
-        layout=Layout(given.get("layout", Layout.PATCHES)),
+        layout=Layout(given["layout"]) if "layout" in given else None,
         order=Order(given.get("order", Order.RASTER)),
         budget=Budget(**integers),
+        hash=Hash(given.get("hash", Hash.PATCHMILL)),
+        model_id=_model_id(given.get("model_id")),
+        known_hashes=known[0] if known else frozenset(),
     )
 
 
@@ -94,6 +100,22 @@ def _integer(name: str, value: object) -> int:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= greatest:
         raise BadParameter(f"{name} must be an integer from {least} to {greatest}")
+    return value
+
+
+def _hashes(value: object) -> frozenset[str]:
+    """A list of a map, or the words of a query or form between commas."""
+    words = value.split(",") if isinstance(value, str) else value
+    if not isinstance(words, list) or len(words) > MAX_KNOWN:
+        raise BadParameter(f"{KNOWN} must be a list of at most {MAX_KNOWN} hashes")
+    if not all(isinstance(word, str) and HASH.fullmatch(word) for word in words):
+        raise BadParameter(f"{KNOWN} must hold hashes of 64 hex digits, in lower case")
+    return frozenset(words)
+
+
+def _model_id(value: str | None) -> str | None:
+    if value is not None and not MODEL_ID.fullmatch(value):
+        raise BadParameter("model_id must be 1 to 256 printable ASCII characters without spaces")
     return value
 
 

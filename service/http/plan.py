@@ -19,7 +19,8 @@ from service.http import intake, json_body, parameters
 from service.http.intake import Unpack
 from service.http.items import Pairs, check_count
 from service.http.posted import Posted, Query
-from service.http.preprocess import requested
+from service.job import Request, terms
+from service.plan.choices import Settled
 from service.pool.permit import Permit
 from service.types import Head, Header, Item, ItemType, Limits, Size, Sized
 
@@ -37,31 +38,30 @@ class Plan(Posted):
             await JSONResponse(told)(scope, receive, send)
 
     def _start(self, query: Query, _: Permit) -> Callable[[Unpack], dict[str, Any]]:
-        parameters.parse(_without_head(query))
+        parameters.parse(_without_head(query), parameters.OF_PLANS)
 
         def work(unpack: Unpack) -> dict[str, Any]:
             items, pairs = unpack()
             together = (*query, *pairs)
-            asked = parameters.parse(_without_head(together))
-            default = self._state.profiles.default.name
+            asked = parameters.parse(_without_head(together), parameters.OF_PLANS)
             tools = self._state.ready_tools()
             if isinstance(items, Sizes):
-                request = requested((), asked, default)
+                request = Request((), asked)
                 found = forecast.of_sizes(request, items.sizes, tools)
                 kinds = [each.type for each in items.sizes]
             else:
-                request = requested(items, asked, default)
+                request = Request(items, asked)
                 of = forecast.of_heads if _head(together) else forecast.of_files
                 found = of(request, tools)
                 kinds = [item.type for item in items]
-            itemsize = request.dtype.itemsize_bytes
+            profile, form = terms(request, tools)
             return {
-                "model": tools.profiles.find(request.model).name,
-                "dtype": request.dtype,
-                "layout": request.layout,
-                "order": request.order,
+                "model": profile.name,
+                "dtype": form.dtype,
+                "layout": form.layout,
+                "order": asked.order,
                 "items": [
-                    _told(index, kind, each, itemsize)
+                    _told(index, kind, each, form)
                     for index, (kind, each) in enumerate(zip(kinds, found, strict=True))
                 ],
             }
@@ -127,7 +127,7 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, str | bool)
 
 
-def _told(index: int, kind: ItemType, each: Forecast, itemsize: int) -> dict[str, Any]:
+def _told(index: int, kind: ItemType, each: Forecast, form: Settled) -> dict[str, Any]:
     plan = each.plan
     return {
         "index": index,
@@ -137,7 +137,7 @@ def _told(index: int, kind: ItemType, each: Forecast, itemsize: int) -> dict[str
         "grid_thw": [plan.grid.t, plan.grid.h, plan.grid.w] if plan else None,
         "num_patches": plan.grid.patches if plan else None,
         "num_tokens": plan.num_tokens if plan else None,
-        "bytes": plan.elements * itemsize if plan else None,
+        "bytes": form.element_bytes(plan) if plan else None,
         "digest": each.digest,
         "reason": each.reason,
     }

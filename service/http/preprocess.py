@@ -8,12 +8,11 @@ from starlette.types import Receive, Scope, Send
 from service import job
 from service.http import answer, parameters
 from service.http.intake import PARSERS, Unpack
-from service.http.parameters import Parameters
 from service.http.posted import Posted, Query
 from service.http.problems import EXCHANGE
 from service.pool.permit import Permit
 from service.telemetry.stages import Stages
-from service.types import Frame, Item
+from service.types import Frame
 
 
 class Preprocess(Posted):
@@ -39,20 +38,7 @@ class Preprocess(Posted):
             items, pairs = unpack()
             asked = parameters.parse((*query, *pairs)) if pairs else wanted
             stages.lap("receive")
-            request = requested(items, asked, self._state.profiles.default.name)
+            request = job.Request(items, asked)
             return job.preprocess(request, self._state.ready_tools(), permit, stages)
 
         return work
-
-
-def requested(items: tuple[Item, ...], asked: Parameters, default: str) -> job.Request:
-    """What is asked for, of the default model where none is named."""
-    return job.Request(
-        items=items,
-        model=default if asked.model is None else asked.model,
-        dtype=asked.dtype,
-        background=asked.background,
-        layout=asked.layout,
-        order=asked.order,
-        budget=asked.budget,
-    )

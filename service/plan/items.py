@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from service.errors import AnswerTooLarge, TooManyFrames, at_item
 from service.plan import dynamic, navit, tiles
+from service.plan.choices import Settled
 from service.plan.profiles import DynamicSizes, NavitSizes, Profile
-from service.types import Budget, Dtype, ItemType, Limits, Plan, Sized
+from service.types import Budget, ItemType, Limits, Plan, Sized
 
 
 def plan_items(items: Sequence[Sized], profile: Profile, asked: Budget) -> list[Plan]:
@@ -16,12 +17,12 @@ def plan_items(items: Sequence[Sized], profile: Profile, asked: Budget) -> list[
     return list(_plans(items, profile, asked))
 
 
-def check_answer(plans: Sequence[Plan], dtype: Dtype, limits: Limits) -> None:
+def check_answer(plans: Sequence[Plan], form: Settled, limits: Limits) -> None:
     """Raise AnswerTooLarge for the item that makes the answer so."""
     answer_bytes = 0
     for index, plan in enumerate(plans):
         with at_item(index):
-            answer_bytes += plan.elements * dtype.itemsize_bytes
+            answer_bytes += form.answer_bytes(plan)
             _check_bytes(answer_bytes, limits)
 
 

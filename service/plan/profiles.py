@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from service.errors import UnknownModel
-from service.types import Dtype
+from service.types import Dtype, Layout
 
 BUILT_IN = Path(__file__).parent / "profiles"
 
@@ -68,6 +68,24 @@ class TileSizes(BaseModel):
     use_thumbnail: bool
 
 
+class Vllm(BaseModel):
+    """How vLLM takes a family's pictures; the first of `dtypes` is what it takes by default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    modality: Literal["vision_chunk", "image"]
+    dtypes: Annotated[tuple[Dtype, ...], Field(min_length=1)]
+
+    @property
+    def layout(self) -> Layout:
+        """A vision chunk is cut into patches by the sender, an image by the model itself."""
+        return Layout.PATCHES if self.modality == "vision_chunk" else Layout.IMAGE
+
+
+RULES = {"vision_chunk": NavitSizes, "image": DynamicSizes}
+"""The size rule whose plans a modality can tell."""
+
+
 class Profile(BaseModel):
     """A model family: how its pictures are sized, normalised and cut.
 
@@ -86,6 +104,7 @@ class Profile(BaseModel):
     mean: tuple[Mean, Mean, Mean]
     std: tuple[Std, Std, Std]
     sizes: Annotated[NavitSizes | DynamicSizes | TileSizes, Field(discriminator="rule")]
+    vllm: Vllm | None = None
 
     @model_validator(mode="after")
     def _tiles_are_whole_tokens(self) -> "Profile":
@@ -94,6 +113,16 @@ class Profile(BaseModel):
                 raise ValueError("tile_px is not a whole number of tokens")
             if self.numerics != "float32":
                 raise ValueError("tiles are resized in float32 alone")
+        return self
+
+    @model_validator(mode="after")
+    def _vllm_fits(self) -> "Profile":
+        if self.vllm is None:
+            return self
+        if not isinstance(self.sizes, RULES[self.vllm.modality]):
+            raise ValueError(f"no {self.vllm.modality} has sizes of the rule {self.sizes.rule}")
+        if set(self.vllm.dtypes) - set(self.dtypes):
+            raise ValueError("vllm.dtypes has one that the numerics cannot give")
         return self
 
     @property
@@ -105,7 +134,7 @@ class Profile(BaseModel):
     @cached_property
     def fingerprint(self) -> str:
         """All of it that decides elements, as one string; made once, part of every digest."""
-        return self.model_dump_json(exclude={"aliases", "source"})
+        return self.model_dump_json(exclude={"aliases", "source", "vllm"})
 
 
 class ProfileFault(ValueError):
@@ -124,8 +153,10 @@ class Profiles:
         }
         self.default = self.find(default)
 
-    def find(self, name: str) -> Profile:
-        """The profile of this name or alias; UnknownModel otherwise."""
+    def find(self, name: str | None) -> Profile:
+        """The profile of this name or alias, None the default; UnknownModel otherwise."""
+        if name is None:
+            return self.default
         try:
             return self._by_name[name.casefold()]
         except KeyError:

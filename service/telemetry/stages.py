@@ -40,12 +40,12 @@ class Stages:
         self.laps += other.laps
 
     def spent_s(self) -> dict[str, float]:
-        """Stage -> seconds, in order of first entry."""
+        """Stage -> seconds, of those that there were, in the order of `STAGES`."""
         spent: dict[str, float] = {}
         for stage, begin_s, end_s in self.laps:
             spent[stage] = spent.get(stage, 0.0) + (end_s - begin_s)
-        return spent
+        return {stage: spent[stage] for stage in STAGES if stage in spent}
 
     def rounded_ms(self) -> dict[str, float]:
-        """Stage -> milliseconds, to the microsecond, in order of first entry."""
+        """Stage -> milliseconds, to the microsecond, in the same order."""
         return {stage: round(spent * 1e3, 3) for stage, spent in self.spent_s().items()}

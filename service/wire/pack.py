@@ -15,6 +15,7 @@ import msgpack
 from service.types import Dtype, Frame, Part, Patches, Size
 
 WIRE_VERSION = 1
+MEDIA_TYPE = "application/msgpack"
 ALIGNMENT_BYTES = 64
 """Where the data starts in the body: a cache line, and what vector loads like."""
 
@@ -39,7 +40,7 @@ def pack(patches: Patches, timings_ms: Mapping[str, float]) -> Frame:
         + _key("data")
         + struct.pack(">BI", BIN32, len(data))
     )
-    return Frame(before + _pad(len(before) + len(after)) + after, data)
+    return Frame(MEDIA_TYPE, before + _pad(len(before) + len(after)) + after, data)
 
 
 def _fields(patches: Patches, timings_ms: Mapping[str, float]) -> bytes:

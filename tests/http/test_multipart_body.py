@@ -44,7 +44,7 @@ BROKEN = {
     "twenty headers": (part("images", b"x", "\r\nX-A: 1" * 20) + END, BadMultipart),
     "no pictures": (part("dtype", b"uint8") + END, EmptyBody),
     "only the end": (END, EmptyBody),
-    "parameter of 2 KB": (part("dtype", b"u" * 2048) + END, BadMultipart),
+    "parameter of 65 KB": (part("dtype", b"u" * 65_537) + END, BadMultipart),
     "parameter that is not text": (
         part("dtype", b"\xff") + part("images", b"x") + END,
         BadMultipart,

@@ -3,15 +3,22 @@
 import pytest
 
 from service.errors import BadParameter
-from service.http.parameters import ALLOWED, NAMES, Parameters, parse
-from service.types import Budget, Drop, Dtype, Rgb
+from service.http.parameters import ALLOWED, MAX_KNOWN, NAMES, OF_PLANS, parse
+from service.types import Budget, Drop, Dtype, Rgb, Wanted
 
 REFUSED = {
     "unknown": ([("sharpen", "1")], "'sharpen'"),
     "empty name": ([("", "1")], "''"),
     "bytes as a name": ([(b"dtype", "uint8")], "dtype"),
     "wrong case": ([("dtype", "UINT8")], "dtype='UINT8'"),
-    "vllm, which is not here yet": ([("format", "vllm")], "msgpack"),
+    "a form that is none": ([("format", "json")], "msgpack, vllm"),
+    "hashes in a map": ([("known_hashes", {})], "list of at most 1024"),
+    "too many hashes": ([("known_hashes", ["0" * 64] * (MAX_KNOWN + 1))], "at most 1024"),
+    "a hash that is a number": ([("known_hashes", [0])], "64 hex digits"),
+    "two sets of hashes": (
+        [("known_hashes", "0" * 64), ("known_hashes", ["1" * 64])],
+        "given twice",
+    ),
     "no digits": ([("text_len", "x")], "text_len must be an integer from 0 to 16777216"),
     "no whole number": ([("text_len", "1.0")], "text_len must be an integer"),
     "a float": ([("text_len", 1.0)], "text_len must be an integer"),
@@ -55,8 +62,20 @@ def test_every_documented_value_is_taken(name: str, value: str) -> None:
     parse([(name, value)])
 
 
-def test_without_parameters_the_defaults_are_float32_on_white() -> None:
-    assert parse([]) == Parameters(None, Dtype.FLOAT32, Rgb(255, 255, 255))
+def test_without_parameters_the_profile_decides_all_but_the_white_behind_transparency() -> None:
+    assert parse([]) == Wanted(background=Rgb(255, 255, 255))
+
+
+def test_known_hashes_are_a_list_or_words_between_commas() -> None:
+    hashes = ["0" * 64, "1" * 64]
+    pairs = [("known_hashes", hashes), ("known_hashes", ",".join(reversed(hashes)))]
+    assert parse(pairs).known_hashes == set(hashes)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(OF_PLANS)))
+def test_a_plan_takes_only_what_decides_it(name: str) -> None:
+    with pytest.raises(BadParameter):
+        parse([(name, "0" * 64)], OF_PLANS)
 
 
 def test_an_integer_is_a_number_or_its_digits() -> None:
@@ -78,4 +97,3 @@ def test_an_echo_is_short_and_printable() -> None:
         parse([("\x00é" * 500, "1")])
     assert len(refusal.value.detail) < 200
     assert "\x00" not in refusal.value.detail
-    assert all(name in refusal.value.detail for name in NAMES)

@@ -68,6 +68,9 @@ def test_the_api_document_describes_every_route_and_body_form(service: Running) 
     }
     assert {parameter["name"] for parameter in post["parameters"]} == {
         "model",
+        "hash",
+        "model_id",
+        "known_hashes",
         "dtype",
         "background",
         "format",
@@ -91,7 +94,8 @@ def test_the_api_document_describes_every_route_and_body_form(service: Running) 
         "503",
         "504",
     }
-    assert list(post["responses"]["200"]["content"]) == ["application/msgpack"]
+    content = post["responses"]["200"]["content"]
+    assert list(content) == ["application/msgpack", "application/json"]
 
 
 def test_the_page_loads_nothing_from_another_host(service: Running) -> None:
