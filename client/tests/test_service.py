@@ -1,5 +1,6 @@
 """The real service: the reference vectors, every form of body, every refusal, every fault."""
 
+import base64
 import hashlib
 import io
 import itertools
@@ -11,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
+import msgpack
 import numpy as np
 import pytest
 
@@ -19,6 +22,7 @@ from patchmill_client.batch import Batch
 from patchmill_client.inputs import Source
 from patchmill_client.orders import to_merge
 from patchmill_client.values import Expected
+from patchmill_client.vllm import KIMI, NEMOTRON, Engine, Range, features, validate
 from tests import peer as peers
 from tests import test_mutations as mutations
 from tests.peer import peer
@@ -356,6 +360,45 @@ def test_tiles_are_one_item(client: pc.Client) -> None:
     assert batch.numpy().shape == (7, 3, 512, 512)
     assert batch.items[0].resized == (1024, 1536)
     assert batch.imgs_sizes == ((512, 512),)
+
+
+@pytest.mark.parametrize("engine", [KIMI, NEMOTRON], ids=["kimi", "nemotron"])
+def test_the_service_writes_the_features_that_the_client_builds(
+    client: pc.Client, service: Service, engine: Engine
+) -> None:
+    model = "kimi-k2.5" if engine is KIMI else "nemotron-nano-vl"
+    names = ["photo.jpg", "37x19.png", "rgba.png"]
+    layout = engine.traits.layout
+    paths = [IMAGES / name for name in names]
+    batch = client.preprocess(paths, model=model, dtype=engine.dtype, layout=layout)
+    made = features(batch, [Range(0, item.num_tokens) for item in batch.items], engine=engine)
+    answer = httpx.post(
+        f"{service.url}/preprocess",
+        params={"format": "vllm", "model": model},
+        files=[("images", path.read_bytes()) for path in paths],
+    ).json()
+    assert answer["mm_hashes"] == made["mm_hashes"]
+    assert answer["num_tokens"] == [item.num_tokens for item in batch.items]
+    for key in ("kwargs_data", "mm_metadata"):
+        assert answer[key].keys() == made[key].keys() == {answer["modality"]}
+        sides = (side[key][answer["modality"]] for side in (answer, made))
+        for theirs, ours in zip(*sides, strict=True):
+            assert decoded(theirs) == decoded(ours)
+    spans, end = [], 0
+    for tokens in answer["num_tokens"]:
+        spans.append({"offset": end, "length": tokens})
+        end += tokens
+    told = {key: answer[key] for key in ("mm_hashes", "mm_metadata", "kwargs_data")}
+    request = {
+        "token_ids": [7] * end,
+        "sampling_params": {},
+        "features": told | {"mm_placeholders": {answer["modality"]: spans}},
+    }
+    validate(request, engine)
+
+
+def decoded(text: str) -> Any:
+    return msgpack.unpackb(base64.b64decode(text))
 
 
 def test_a_service_with_keys_answers_those_who_have_one(connect: Connect) -> None:

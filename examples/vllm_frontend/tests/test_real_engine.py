@@ -3,19 +3,21 @@
 Needs an installed vLLM 0.32, named by FRONTEND_TEST_VLLM_PYTHON; takes about two minutes.
 """
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
+import msgpack
 import pytest
 from frontend.settings import Settings
 from patchmill_client.vllm import NormalizedBy
 
 from tests import real_engine
 from tests.conftest import serving
-from tests.test_frontend import body
+from tests.test_frontend import IMAGES, body
 
 pytestmark = [
     pytest.mark.skipif(
@@ -38,6 +40,7 @@ FLAGS = {"engine": [], "sender": ["--no-mm-device-do-normalize"]}
 class Sides(NamedTuple):
     frontend: httpx.Client
     engine: httpx.Client
+    settings: Settings
 
 
 @pytest.fixture(scope="module", params=list(NormalizedBy))
@@ -58,7 +61,7 @@ def sides(
             serving(settings) as frontend,
             httpx.Client(base_url=url, timeout=300, trust_env=False) as engine,
         ):
-            yield Sides(frontend, engine)
+            yield Sides(frontend, engine, settings)
 
 
 def asked(names: list[str], **more: Any) -> dict[str, Any]:
@@ -116,3 +119,37 @@ def test_the_pixels_matter_to_this_model(sides: Sides) -> None:
     first, second = (whole(sides.frontend, [name]) for name in ("exif1.jpg", "exif2.jpg"))
     assert first.usage == second.usage
     assert first.logprobs != second.logprobs
+
+
+@pytest.mark.parametrize("name", [name for name, pictures in CHATS.items() if pictures])
+def test_the_service_s_own_features_are_those_that_the_engine_renders(
+    sides: Sides, name: str
+) -> None:
+    """Hashes, items and lengths, without the frontend between."""
+    rendered = sides.engine.post("/v1/chat/completions/render", json=asked(CHATS[name])).json()
+    theirs = rendered["features"]
+    dtype = "uint8" if sides.settings.normalized_by is NormalizedBy.ENGINE else "bfloat16"
+    ours = httpx.post(
+        f"{sides.settings.patchmill_url}/preprocess",
+        params={
+            "format": "vllm",
+            "dtype": dtype,
+            "hash": "vllm",
+            "model_id": str(sides.settings.tokenizer),
+        },
+        files=[("images", (IMAGES / each).read_bytes()) for each in CHATS[name]],
+        timeout=60,
+    ).json()
+    assert ours["mm_hashes"] == theirs["mm_hashes"]
+    lengths = [each["length"] for each in theirs["mm_placeholders"]["vision_chunk"]]
+    assert ours["num_tokens"] == lengths
+    pairs = zip(*(side["kwargs_data"]["vision_chunk"] for side in (ours, theirs)), strict=True)
+    for mine, engines in pairs:
+        assert without_slices(mine) == without_slices(engines)
+
+
+def without_slices(text: str) -> Any:
+    """An item, but for the slices, in which the engine's renderer tells all items' places."""
+    item = msgpack.unpackb(base64.b64decode(text))
+    del item["pixel_values"]["field"][1]["slices"]
+    return item
