@@ -15,6 +15,7 @@ from patchmill_client.values import Dtype, Expected, Layout, Order
 ACCEPTABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 """What the service takes over; any other it would replace by its own."""
 
+TEXTS = ("model", "background", "model_id")
 INTEGERS = ("max_model_len", "text_len", "min_num_patches", "max_num_patches")
 
 Result = TypeVar("Result")
@@ -50,6 +51,7 @@ class Options:
     text_len: int | None = None
     min_num_patches: int | None = None
     max_num_patches: int | None = None
+    model_id: str | None = None
 
     def __post_init__(self) -> None:
         if self.dtype not in list(Dtype):
@@ -60,7 +62,8 @@ class Options:
             raise InvalidInput(f"{self.order!r} is no order; {', '.join(Order)} are")
         if self.form is not None and self.form not in list(bodies.Form):
             raise InvalidInput(f"{self.form!r} is no form of body; {', '.join(bodies.Form)} are")
-        for name, value in (("model", self.model), ("background", self.background)):
+        for name in TEXTS:
+            value = getattr(self, name)
             if value is not None and not value.isascii():
                 raise InvalidInput(f"{name} is not ASCII")
 
@@ -82,6 +85,8 @@ def preprocess(
         # What a service does by itself is not asked for.
         "layout": None if layout is Layout.PATCHES else str(layout),
         "order": None if order is Order.RASTER else str(order),
+        "hash": None if options.model_id is None else "vllm",
+        "model_id": options.model_id,
         **{name: _digits(getattr(options, name)) for name in INTEGERS},
     }
     return Call(

@@ -75,12 +75,14 @@ class Client:
         text_len: int | None = None,
         min_num_patches: int | None = None,
         max_num_patches: int | None = None,
+        model_id: str | None = None,
         request_id: str | None = None,
     ) -> Batch:
         """Patches for a picture, or for a sequence of pictures and video chunks (lists of frames).
 
         What is None is the service's or the profile's default, but for `form`:
-        None sends one picture raw and anything else as msgpack. Raises
+        None sends one picture raw and anything else as msgpack. With `model_id`, an
+        engine's `--model`, digests are vLLM's own hashes (docs/vllm.md). Raises
         PatchmillError: InvalidInput before anything is sent, a Refusal with the
         service's reason, a BadAnswer, or a TransportError.
         """
@@ -95,6 +97,7 @@ class Client:
             text_len=text_len,
             min_num_patches=min_num_patches,
             max_num_patches=max_num_patches,
+            model_id=model_id,
         )
         return self._repeat(
             calls.preprocess(sources, options, request_id, self._max_answer_bytes), self._retry
@@ -117,6 +120,7 @@ class Client:
         text_len: int | None = None,
         min_num_patches: int | None = None,
         max_num_patches: int | None = None,
+        model_id: str | None = None,
     ) -> Generator[Outcome, None, None]:
         """An outcome for each picture or chunk, in order, each by a request of its own.
 
@@ -135,6 +139,7 @@ class Client:
             text_len=text_len,
             min_num_patches=min_num_patches,
             max_num_patches=max_num_patches,
+            model_id=model_id,
         )
         bounds = many.window(concurrency, look_ahead, self._max_connections)
 

@@ -397,6 +397,18 @@ def test_the_service_writes_the_features_that_the_client_builds(
     validate(request, engine)
 
 
+def test_digests_are_the_engine_s_own_hashes_when_its_model_is_named(
+    service: Service, connect: Connect
+) -> None:
+    hashes = json.loads((GOLDEN / "vllm" / "hashes.json").read_text())
+    names = ["photo.jpg", "rgba.png"]
+    for model, form in (("kimi-k2.5", "vision_chunk"), ("nemotron-nano-vl", "image")):
+        batch = connect(service.url).preprocess(
+            [IMAGES / name for name in names], model=model, model_id=hashes["model_id"]
+        )
+        assert [item.digest for item in batch.items] == [hashes["hashes"][n][form] for n in names]
+
+
 def decoded(text: str) -> Any:
     return msgpack.unpackb(base64.b64decode(text))
 
