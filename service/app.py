@@ -45,6 +45,11 @@ log = logging.getLogger("patchmill")
 
 SAMPLE_EVERY_S = 0.5
 
+WARM_PATIENCE_S = 3.0
+"""How long a worker keeps its listener closed until its kernels are ready, which takes about a
+second from their cache: a worker that replaces another takes no request that it would refuse.
+Where they have to be compiled it listens before, for the liveness probe."""
+
 LAST_PATIENCE_S = 1.0
 """For threads whose requests were given up already, before a worker leaves without them."""
 
@@ -134,14 +139,16 @@ def _lifespan(
             log.info("draining for %g s", settings.drain_delay_s)
 
         drain.on_terminate(begin_to_end, settings.drain_delay_s)
-        # Beside the server and not before it: the liveness probe answers while kernels compile.
         give_up = partial(_give_up, state)
+        ready = asyncio.create_task(_make_ready(state, settings))
         tasks = [
-            asyncio.create_task(_live(state, settings, give_up)),
+            ready,
+            asyncio.create_task(_watch(ready, state, settings, give_up)),
             asyncio.create_task(watch_supervisor(os.getppid(), give_up)),
             asyncio.create_task(_sample(state)),
         ]
         try:
+            await asyncio.wait([ready], timeout=WARM_PATIENCE_S)
             # For the protocol, which serves connections.
             yield {"metrics": state.metrics, "door": Door(state.admission, state.metrics)}
         finally:
@@ -163,9 +170,11 @@ async def _sample(state: State) -> None:
         await asyncio.sleep(SAMPLE_EVERY_S)
 
 
-async def _live(state: State, settings: Settings, give_up: Callable[[], None]) -> None:
-    """Make ready, then watch over the threads."""
-    await _make_ready(state, settings)
+async def _watch(
+    ready: "asyncio.Task[None]", state: State, settings: Settings, give_up: Callable[[], None]
+) -> None:
+    """Over the threads, once none of them compiles any more."""
+    await ready
     await watch_threads(state.executor, settings.stuck_after_s, give_up)
 
 

@@ -11,6 +11,7 @@ again; a long one, or one of unknown length, is not worth it, and the
 connection closes.
 """
 
+import asyncio
 import logging
 import re
 import uuid
@@ -19,7 +20,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.errors import ClientLeft, InternalFault
+from service.errors import ClientLeft, Draining, InternalFault
 from service.http.paths import Route, route
 from service.http.problems import EXCHANGE, problem
 from service.http.security import secured
@@ -65,7 +66,8 @@ class Boundary:
                 exchange.status = message["status"]
                 given = message["headers"] = secured(list(message.get("headers", ())))
                 given.append((b"x-request-id", exchange.request_id.encode()))
-                if self._state.draining or (unread and _not_worth_reading(headers)):
+                closes = self._state.draining or (unread and _not_worth_reading(headers))
+                if closes and CLOSE not in given:
                     given.append(CLOSE)
                 # Before the client can see the answer: whoever has it finds it counted.
                 self._state.metrics.began(exchange)
@@ -77,6 +79,12 @@ class Boundary:
             await self._app(scope, receive_and_note, send_with_id)
         except (ClientLeft, ClientDisconnect):
             log.debug("the client left")
+        except asyncio.CancelledError:
+            if exchange.status:
+                raise  # too late for an answer: the server must cut the connection
+            log.warning("the grace period ended before request %s", exchange.request_id)
+            over = Draining("the grace period is over")
+            await problem(over)(scope, receive, send_with_id)
         except Exception:
             log.exception("request %s failed", exchange.request_id)
             if exchange.status:

@@ -43,7 +43,7 @@ def problem(error: PatchmillError, headers: Mapping[str, str] | None = None) -> 
     if error.retry_after_s is not None:
         answer.headers["Retry-After"] = str(error.retry_after_s)
     if error.status == SlowRequest.status:
-        answer.headers["Connection"] = "close"  # RFC 9110, section 15.5.9
+        answer.headers["connection"] = "close"  # RFC 9110, section 15.5.9
     return answer
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -60,8 +61,10 @@ def test_what_is_not_done_within_the_grace_period_is_cut() -> None:
         until(lambda: in_use(service)["queue_length"] == 1, "an upload")
         service.client.close()
         service.process.send_signal(signal.SIGTERM)
-        assert service.process.wait(60) == 0
+        assert uploading.refusal()[:2] == (503, "draining")
         assert uploading.is_closed()
+        assert service.process.wait(60) == 0
+        assert "Traceback" not in "".join(service.log)
 
 
 @pytest.mark.parametrize("trial", range(TRIALS))
@@ -135,6 +138,28 @@ def test_a_killed_worker_is_replaced_and_only_its_own_requests_fail() -> None:
             until(lambda: _ready(client), "another worker")
             assert client.post("/preprocess", content=PNG).status_code == 200
         assert "Traceback" not in "".join(service.log)
+
+
+def test_a_worker_that_replaces_another_takes_no_request_before_it_is_ready() -> None:
+    """The connection waits in the supervisor's listener meanwhile."""
+    with running() as service:
+        os.kill(service.worker_pids()[0], signal.SIGKILL)
+        with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
+            for _ in range(20):
+                with suppress(httpx.ReadError, httpx.RemoteProtocolError):  # the dead one had it
+                    assert client.post("/preprocess", content=PNG).status_code == 200
+            assert client.get("/health/ready").status_code == 200
+
+
+def test_a_successor_keeps_its_unix_socket_when_the_one_before_ends(tmp_path: Path) -> None:
+    path = tmp_path / "mill.sock"
+    variables = {"PATCHMILL_UDS": str(path)}
+    with running(variables, uds=path) as before:
+        path.unlink()  # as a deployment does that starts the next one beside it
+        with running(variables, uds=path) as after:
+            before.process.send_signal(signal.SIGTERM)
+            assert before.process.wait(60) == 0
+            assert after.client.get("/health/ready").status_code == 200
 
 
 def test_a_worker_whose_supervisor_is_gone_ends_too() -> None:
