@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
+from math import ceil
 from typing import Any
 
 from multipart import parse_options_header
@@ -77,6 +78,8 @@ class Upload:
     ticket: Ticket
     limits: Limits
     timeout_s: float
+    timeout_setting: str
+    """What the seconds come from: the body's own setting, or the request's deadline."""
 
 
 async def take(wanted: Form, upload: Upload, parsers: Parsers) -> Unpack:
@@ -125,8 +128,8 @@ async def _read(wanted: Form, upload: Upload, sink: Callable[[bytes], object]) -
         ticket.check()
         raise SlowRequest(
             f"{ticket.received_bytes} bytes of the body came within {upload.timeout_s:g} s",
-            limit=round(upload.timeout_s),
-            setting="body_timeout_s",
+            limit=ceil(upload.timeout_s),
+            setting=upload.timeout_setting,
         ) from error
     ticket.uploaded()
     if not ticket.received_bytes:

@@ -77,8 +77,11 @@ class Posted(ABC):
     async def _upload(
         self, form: Form, receive: Receive, ticket: Ticket, permit: Permit, parsers: Parsers
     ) -> Unpack:
-        timeout_s = min(self._state.timeouts.body_timeout_s, permit.left_s)
-        upload = Upload(receive, ticket, self._state.limits, timeout_s)
+        timeout_s, setting = min(
+            (self._state.timeouts.body_timeout_s, "body_timeout_s"),
+            (permit.left_s, "deadline_s"),
+        )
+        upload = Upload(receive, ticket, self._state.limits, timeout_s, setting)
         try:
             return await intake.take(form, upload, parsers)
         except ClientLeft:

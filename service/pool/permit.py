@@ -6,6 +6,7 @@ on it, and asked between stages. It is the one thing that both sides touch.
 
 import time
 from collections.abc import Callable
+from math import ceil
 
 from service.errors import ClientLeft, DeadlineExceeded
 from service.pool.budget import Budget
@@ -36,7 +37,7 @@ class Permit:
     def expired(self) -> DeadlineExceeded:
         return DeadlineExceeded(
             f"there was no answer within {self._deadline_s:g} s",
-            limit=round(self._deadline_s),
+            limit=ceil(self._deadline_s),
             setting="deadline_s",
         )
 

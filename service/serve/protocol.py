@@ -15,9 +15,12 @@ times more clients than there is room for would take the cores from those inside
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import Any, NoReturn, TypeAlias
 
+import httptools
 import uvicorn
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -39,6 +42,12 @@ LINGER_S = 1.0
 """How long a refused client may go on sending before it has read the refusal."""
 
 
+# uvicorn warns of every request that it cannot read or upgrade, so that anybody could fill the
+# log. Those are counted (`Metrics.unreadable`); what it says of our own faults is an error.
+_quiet = logging.getLogger("uvicorn.error.connection")
+_quiet.setLevel(logging.ERROR)
+
+
 Door: TypeAlias = Callable[[bytes, Sequence[tuple[bytes, bytes]]], tuple[bytes, bool] | None]
 """From a request's target and headers to a whole answer, and whether the connection goes on
 after it; None lets the request in."""
@@ -57,6 +66,7 @@ class Protocol(HttpToolsProtocol):
 
     def __init__(self, config: Config, *args: Any, **kwargs: Any) -> None:
         super().__init__(config, *args, **kwargs)
+        self.logger = _quiet
         self._timeouts = config.timeouts
         self._metrics: Metrics | None = self.app_state.get("metrics")
         self._timer: asyncio.TimerHandle | None = None
@@ -92,6 +102,7 @@ class Protocol(HttpToolsProtocol):
         super().data_received(data)
         if self._bytes_since_progress > MAX_HEADER_BYTES and not self.transport.is_closing():
             self._refuse(_too_large(self._bytes_since_progress))
+        self._await_something()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -119,6 +130,7 @@ class Protocol(HttpToolsProtocol):
             self._stop_reading(
                 BadRequest(f"more than {MAX_WAITING} requests wait in one connection")
             )
+        self._check_headers()
         if self._refuse_at_the_door():
             return
         super().on_headers_complete()
@@ -154,6 +166,11 @@ class Protocol(HttpToolsProtocol):
             self._write_timer.cancel()
             self._write_timer = None
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Go on in HTTP/1.1, as RFC 9110, 7.8 allows; the old parser has stopped for good."""
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
+
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002
         self._refuse(self._fault or BadRequest("this is not a readable HTTP request"))
 
@@ -180,6 +197,15 @@ class Protocol(HttpToolsProtocol):
     def lingering(self) -> bool:
         return self._lingering
 
+    def _check_headers(self) -> None:
+        """Refuse what the parser lets pass and would be misunderstood."""
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts != 1 and self.parser.get_http_version() == "1.1":
+            self._stop_reading(BadRequest(f"a request has one Host, not {hosts}"))  # RFC 9112, 3.2
+        if self.parser.should_upgrade() and _has_body(self.headers):
+            # The parser takes what follows for the other protocol, so the body would be lost.
+            self._stop_reading(BadRequest("send a body without an Upgrade header"))
+
     def _refuse_at_the_door(self) -> bool:
         """Whether the request is refused here: no other answer may be on its way before it."""
         if self._door is None or not self._is_idle() or not self.parser.should_keep_alive():
@@ -200,6 +226,12 @@ class Protocol(HttpToolsProtocol):
 
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
+
+    def _await_something(self) -> None:
+        """Nothing may keep an idle connection for ever: uvicorn's own timer ends with any byte,
+        also with an empty line, which begins no request."""
+        if self._timer is None and self.timeout_keep_alive_task is None and self._is_idle():
+            self._await_header()
 
     def _await_header(self) -> None:
         self._timer = self.loop.call_later(self._timeouts.header_timeout_s, self._no_header_in_time)
@@ -224,7 +256,7 @@ class Protocol(HttpToolsProtocol):
             self._refuse(
                 SlowRequest(
                     f"the headers were not complete within {limit_s:g} s",
-                    limit=round(limit_s),
+                    limit=ceil(limit_s),
                     setting="header_timeout_s",
                 )
             )

@@ -8,6 +8,7 @@ so connections wait in it while a lone worker is replaced.
 import logging
 import socket
 from contextlib import suppress
+from math import ceil
 
 from uvicorn._types import ASGIApplication
 from uvicorn.config import STARTUP_FAILURE
@@ -72,8 +73,8 @@ def configured(application: str | ASGIApplication, settings: Settings) -> Config
         server_header=False,
         proxy_headers=False,  # nothing here asks for the client's address
         lifespan="on",
-        timeout_keep_alive=round(settings.keep_alive_s),
-        timeout_graceful_shutdown=round(settings.grace_s),
+        timeout_keep_alive=ceil(settings.keep_alive_s),
+        timeout_graceful_shutdown=ceil(settings.grace_s),
     )
     config.timeouts = settings.timeouts
     return config

@@ -9,6 +9,7 @@ import pytest
 
 from tests.golden_data import IMAGES
 from tests.hostile.memory import peak_growth_bytes
+from tests.load.connection import connected
 from tests.service.running import Running
 
 PNG = (IMAGES / "37x19.png").read_bytes()
@@ -317,6 +318,41 @@ def test_a_confusing_request_is_answered_or_cut_and_hurts_nobody(
     assert b"HTTP/1.1 500" not in answer
     assert b"root:" not in answer
     assert service.post(PNG).status_code == 200
+
+
+PLAIN = b"POST /preprocess HTTP/1.1\r\n" + LENGTH
+UPGRADE = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+REFUSED = {
+    "no host": (PLAIN + b"\r\n" + PNG, b"one Host, not 0"),
+    "two hosts": (POST + b"Host: there\r\n" + LENGTH + b"\r\n" + PNG, b"one Host, not 2"),
+    "an upgrade with a body": (POST + UPGRADE + LENGTH + b"\r\n" + PNG, b"without an Upgrade"),
+}
+
+
+@pytest.mark.parametrize(("request_", "told"), REFUSED.values(), ids=REFUSED)
+def test_what_would_be_misunderstood_is_refused_by_name(
+    service: Running, request_: bytes, told: bytes
+) -> None:
+    answer = exchange(service, request_)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert told in answer
+
+
+def test_an_upgrade_without_a_body_is_passed_over_and_the_connection_goes_on(
+    service: Running,
+) -> None:
+    get = b"GET /health/live HTTP/1.1\r\nHost: here\r\n"
+    with connected(service) as curl:
+        for fields in (UPGRADE, UPGRADE, b""):
+            assert curl.send(get + fields + b"\r\n").answer()[0] == 200
+
+
+def test_what_cannot_be_read_is_counted_and_not_logged(service: Running) -> None:
+    lines = len(service.log)
+    for shape in ("another protocol", "a NUL in a header", "a websocket"):
+        exchange(service, SHAPES[shape])
+    service.post(PNG)
+    assert service.log[lines:] == []
 
 
 HELLO = b"\r\n5\r\nhello\r\n0\r\n\r\n"

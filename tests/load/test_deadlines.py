@@ -56,6 +56,19 @@ def test_an_idle_connection_may_wait_longer_than_a_header_may_take(hasty: Runnin
         assert patient.post(PNG).answer()[0] == 200
 
 
+def test_an_empty_line_does_not_keep_an_idle_connection(hasty: Running) -> None:
+    with connected(hasty) as odd:
+        assert odd.post(PNG).answer()[0] == 200
+        odd.send(b"\r\n")
+        assert odd.is_closed()
+
+
+def test_a_body_that_is_cut_off_by_the_deadline_names_the_deadline() -> None:
+    with running({"PATCHMILL_DEADLINE_S": "0.3"}) as service, connected(service) as slow:
+        told = slow.head("Content-Length: 1000").send(b"x").refusal()[3]
+        assert (told["setting"], told["limit"]) == ("PATCHMILL_DEADLINE_S", 1)
+
+
 @pytest.mark.parametrize("fields", [["Content-Length: 1000"], ["Transfer-Encoding: chunked"]])
 def test_half_a_body_is_a_408_and_the_connection_closes(hasty: Running, fields: list[str]) -> None:
     with connected(hasty) as slow:
