@@ -1,6 +1,6 @@
 """All benchmarks in one run: tables on the screen, pictures and a JSON file in a folder.
 
-    python -m benchmarks [--rounds 9] [--seconds 2] [--out benchmarks/results]
+    python -m benchmarks [--rounds 9] [--seconds 2] [--out benchmarks/results] [--peer vllm]
 
 Peers run in the same minutes as ours, in turn. Ratios of one run can be
 compared; milliseconds of two machines cannot. docs/performance.md shows a run.
@@ -15,7 +15,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import floats, kernels, plots, service, stages
+from benchmarks import floats, kernels, plots, service, stages, vllm_peer
 from kernels.dispatch import Choice, select
 
 PACKAGES = ("patchmill", "numpy", "numba", "pillow", "simplejpeg", "fastapi", "uvicorn", "uvloop")
@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--peer", choices=["vllm"], help="an installed vLLM's processor as well")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     about = machine()
@@ -52,6 +53,14 @@ def main() -> None:
     for each in by_size:
         values = {name: round(value, 2) for name, value in asdict(each).items()}
         print("  ".join(f"{name} {value}" for name, value in values.items()))
+    vllm_rows: list[vllm_peer.Row] = []
+    if options.peer:
+        print("\n== vLLM's own processor")
+        interpreter = vllm_peer.python()
+        if interpreter:
+            vllm_rows = vllm_peer.run(select(Choice.AUTO), options.rounds, interpreter)
+        else:
+            print("skipped: no vLLM is installed here, and BENCH_VLLM_PYTHON names none")
     print("\n== service")
     service_rows = [asdict(result) for result in service.run(options.seconds, options.rounds)]
     rates = service.rates(options.seconds)
@@ -64,6 +73,7 @@ def main() -> None:
         "kernels": kernel_rows,
         "processes": processes,
         "stages": [asdict(each) for each in by_size],
+        "vllm": [asdict(each) for each in vllm_rows],
         "service": service_rows,
         "rates": rates,
     }
