@@ -8,6 +8,7 @@ before the first pixel is decoded.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from kernels import float_reference
 from kernels.affine import affine
 from kernels.tables import table
 from service.codec.inspect import inspect
@@ -120,6 +121,8 @@ def policies(
         "sixteen_bit": tools.press.sixteen_bit,
         "versions": tools.versions,
     }
+    if profile.numerics == "float32":  # our own definition, whose version is no library's
+        policy["float_resize"] = float_reference.REVISION
     if isinstance(profile.sizes, NavitSizes):
         return [policy_text(policy)] * len(plans)
     # Here a size follows from other pictures and parameters too, not from the bytes alone.
