@@ -37,24 +37,6 @@ INTERPOLATED = {
     "enlarged": ((3, 1920), (4, 1984)),
 }
 
-JIT_OFF = """
-import numpy as np
-from kernels.affine import FLOATS, affine
-from kernels.float_split import by_kernel, by_twin
-from kernels.floats import write_bands
-
-assert type(write_bands).__name__ == "function"
-pixels = np.random.default_rng(0).integers(0, 256, (9, 11, 4), dtype=np.uint8)
-for dtype in FLOATS:
-    values = affine(dtype, (0.4, 0.5, 0.6), (0.3, 0.2, 0.1))
-    got, wanted = (np.ones((2, 3, 3, 4, 4), values.storage) for _ in range(2))
-    for split, out in ((by_kernel(write_bands), got), (by_twin, wanted)):
-        for part in split(pixels, (8, 10), (0, 0), values, out, 3):
-            part()
-    assert got.tobytes() == wanted.tobytes()
-print("equal")
-"""
-
 
 @pytest.fixture(scope="module", params=[Choice.SIMD, Choice.PORTABLE, Choice.NUMPY])
 def engine(request) -> Engine:
@@ -204,7 +186,3 @@ def test_a_wrong_argument_is_refused(engine, wrong, words):
 def test_bytes_are_no_floats():
     with pytest.raises(ValueError, match="must be one of float16, bfloat16, float32"):
         affine("uint8", *CLIP)
-
-
-def test_the_body_runs_with_the_jit_off(run_python):
-    assert run_python(JIT_OFF, NUMBA_DISABLE_JIT="1") == ["equal"]
