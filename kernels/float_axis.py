@@ -19,7 +19,10 @@ Number = TypeVar("Number", bound=np.generic)
 
 HALF = np.float32(0.5)
 GROUP = 2
-"""The weights of one output are filled up with zeros to a multiple of this many."""
+"""The weights of one output are filled up with zeros to a multiple of this many.
+
+An axis that keeps its length has one of 1: it is copied, as torch's weights for it say.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,7 @@ class FloatAxis:
 def float_axis(before: int, after: int) -> FloatAxis:
     """The axis from `before` to `after` samples, kept for the next frame."""
     if before == after:
-        starts, weights = np.arange(after), np.zeros((after, GROUP), np.float32)
-        weights[:, 0] = 1
-        return FloatAxis(_fixed(starts), _fixed(weights))
+        return FloatAxis(_fixed(np.arange(after)), _fixed(np.ones((after, 1), np.float32)))
     scale = np.float32(before) / np.float32(after)
     filter_scale = max(scale, np.float32(1))
     support = 2 * filter_scale

@@ -8,11 +8,25 @@ check nothing, and do not run with the JIT off.
 """
 # ruff: noqa: PLR0913, PLR0917 - operations take addresses and steps, one by one
 
+from collections.abc import Iterator
 from typing import Any
 
 from numba import types
 
-from kernels.llvm import F32X8, I32, I64, LANES, constant, f32x8, intp, operation, read, write
+from kernels.llvm import (
+    F32X8,
+    I32,
+    I64,
+    LANES,
+    VECTOR_BYTES,
+    constant,
+    f32x8,
+    intp,
+    operation,
+    read,
+    write,
+    write_past_caches,
+)
 
 
 @operation(f32x8, intp)
@@ -40,6 +54,28 @@ def transpose(builder: Any, at: Any, step: Any, to: Any, further: Any, to_step: 
     Columns 0 to 3 begin at `to`, 4 to 7 at `further`. They are stored in order: where two
     overlap, the later one stays.
     """
+    for place, column in _transposed(builder, at, step, to, further, to_step):
+        write(builder, place, column)
+
+
+@operation(types.none, intp, intp, intp, intp)
+def transpose_past_caches(builder: Any, at: Any, step: Any, to: Any, to_step: Any) -> None:
+    """The same to addresses that 16 divides, columns 4 to 7 after 0 to 3. See `order_memory`."""
+    further = builder.add(to, builder.mul(to_step, I64(LANES // 2)))
+    for place, column in _transposed(builder, at, step, to, further, to_step):
+        write_past_caches(builder, place, column, VECTOR_BYTES // 2)
+
+
+@operation(types.none)
+def order_memory(builder: Any) -> None:
+    """Before other threads may know: what went past the caches is in memory (mfence, dmb)."""
+    builder.fence("seq_cst")
+
+
+def _transposed(
+    builder: Any, at: Any, step: Any, to: Any, further: Any, to_step: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Eight addresses and what belongs there."""
     rows = [read(builder, _plus(builder, at, step, row), F32X8) for row in range(LANES)]
     # Each step doubles what lies together of a column: within halves, then across them.
     twos = [each for n in (0, 2, 4, 6) for each in _zip(builder, rows[n], rows[n + 1], _ONES)]
@@ -47,7 +83,7 @@ def transpose(builder: Any, at: Any, step: Any, to: Any, further: Any, to_step: 
     wholes = [_zip(builder, fours[n], fours[n + 4], _FOURS) for n in range(4)]
     for begin, columns in zip((to, further), zip(*wholes, strict=True), strict=True):
         for n, column in enumerate(columns):
-            write(builder, _plus(builder, begin, to_step, n), column)
+            yield _plus(builder, begin, to_step, n), column
 
 
 # Places in two vectors, the second's from 8 on: what `_zip` lays together, in two results.

@@ -17,7 +17,14 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from kernels.float_lanes import add_floats, load_floats, store_floats, transpose
+from kernels.float_lanes import (
+    add_floats,
+    load_floats,
+    order_memory,
+    store_floats,
+    transpose,
+    transpose_past_caches,
+)
 from kernels.jit import compiled, inlined
 from kernels.simd import address, broadcast_float, multiply
 
@@ -55,6 +62,8 @@ class FloatJob(NamedTuple):
     bands: int
     """How many a row of patches has"""
     kind: int
+    streamed: int
+    """1 where the answer may go past the caches"""
 
 
 ARGUMENTS = (
@@ -125,15 +134,18 @@ def write_bands(
                 for c in range(3):
                     to = at + c * job.height * job.width + left
                     if job.kind == FLOAT32 and rows == BAND and columns == BAND:
-                        _turn(made, c, address(floats) + to * _FLOAT, job.width * _FLOAT)
+                        place = address(floats) + to * _FLOAT
+                        _turn(job.streamed, made, c, place, job.width * _FLOAT)
                         continue
-                    _turn(made, c, address(tile), _LANES)
+                    _turn(0, made, c, address(tile), _LANES)
                     for y in range(rows):
                         begin = to + y * job.width
                         if job.kind == FLOAT32:
                             floats[begin : begin + columns] = tile[y, :columns]
                             continue
                         _narrow(job.kind, tile_bits[y, :columns], halves[begin : begin + columns])
+    if job.streamed:
+        order_memory()
 
 
 def scratch(columns: int) -> tuple[NDArray[np.generic], ...]:
@@ -197,6 +209,11 @@ def _row(
 ) -> None:
     """One row from the rows of bytes from `start` on, two at a time."""
     last = pixels.shape[0] - 1
+    if weights.shape[0] == 1:
+        only = pixels[start]
+        for i in range(line.shape[0]):
+            line[i] = weights[0] * np.float32(only[i])
+        return
     for tap in range(0, weights.shape[0], 2):
         above, below = pixels[min(start + tap, last)], pixels[min(start + tap + 1, last)]
         w0, w1 = weights[tap], weights[tap + 1]
@@ -243,13 +260,16 @@ def _normalise(low: Any, high: Any, scale: np.float32, offset: np.float32, to: i
 
 
 @inlined
-def _turn(made: NDArray[np.float32], c: int, to: int, row_bytes: int) -> None:
+def _turn(streamed: int, made: NDArray[np.float32], c: int, to: int, row_bytes: int) -> None:
     """Channel `c` of the columns made, turned into rows."""
-    for x in range(0, BAND, _VECTOR):
-        for y in range(0, BAND, _VECTOR):
+    for y in range(0, BAND, _VECTOR):
+        for x in range(0, BAND, _VECTOR):
             at = address(made) + (c * BAND + x) * _LANES + y * _FLOAT
             row = to + y * row_bytes + x * _FLOAT
-            transpose(at, _LANES, row, row + 4 * row_bytes, row_bytes)
+            if streamed:
+                transpose_past_caches(at, _LANES, row, row_bytes)
+            else:
+                transpose(at, _LANES, row, row + 4 * row_bytes, row_bytes)
 
 
 @inlined

@@ -7,8 +7,10 @@ numba = pytest.importorskip("numba")
 from kernels.float_lanes import (  # noqa: E402 - only where numba is
     add_floats,
     load_floats,
+    order_memory,
     store_floats,
     transpose,
+    transpose_past_caches,
 )
 
 RNG = np.random.default_rng(3)
@@ -28,6 +30,12 @@ def move(at, to):
 @numba.njit
 def total(at, to):
     store_floats(to, add_floats(load_floats(at), load_floats(at + 32)))
+
+
+@numba.njit
+def stream(at, step, to, to_step):
+    transpose_past_caches(at, step, to, to_step)
+    order_memory()
 
 
 @numba.njit
@@ -59,6 +67,15 @@ def test_columns_are_stored_with_steps_and_in_two_places():
     wanted[:4, :8] = rows[:, :4].T
     wanted[10:14, :8] = rows[:, 4:8].T
     assert np.array_equal(got, wanted)
+
+
+def test_columns_that_go_past_the_caches_lie_where_they_belong():
+    rows = RNG.random((8, 8), np.float32)
+    memory = np.zeros(8 * 12 + 4, np.float32)
+    got = memory[-memory.ctypes.data // 4 % 4 :][: 8 * 12].reshape(8, 12)
+    stream(rows.ctypes.data, 32, got.ctypes.data, 48)
+    assert np.array_equal(got[:, :8], rows.T)
+    assert not got[:, 8:].any()
 
 
 def test_of_columns_that_overlap_the_later_one_stays():

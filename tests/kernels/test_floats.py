@@ -8,6 +8,7 @@ from PIL import Image
 
 from kernels import floats
 from kernels.affine import FLOATS, affine
+from kernels.arrange import STREAMED_BYTES
 from kernels.dispatch import Choice, Engine, select
 from kernels.float_split import by_twin
 from tests.golden_data import GOLDEN
@@ -107,6 +108,21 @@ def test_every_engine_has_the_bits_of_the_twin(engine, before, after, channels, 
         wanted = written(by_twin, pixels, after, values, shape)
         got = written(engine.split_float, pixels, after, values, shape, parts=3)
         assert got.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("shift", [0, 4, 16])
+@pytest.mark.parametrize("shape", [(60, 60, 3, 16, 16), (3, 960, 960)], ids=["patches", "image"])
+def test_a_large_answer_has_the_bits_of_the_twin_wherever_it_begins(engine, shape, shift):
+    pixels, values = noise(200, 960), affine("float32", *CLIP)
+    memory = np.full(int(np.prod(shape)) * 4 + 64, 0xA5, np.uint8)
+    begin = -memory.ctypes.data % 32 + shift
+    got = memory[begin : begin + len(memory) - 64].view(np.float32).reshape(shape)
+    for part in engine.split_float(pixels, (960, 950), (0, 0), values, got, 2):
+        part()
+    assert got.nbytes >= STREAMED_BYTES
+    assert got.tobytes() == written(by_twin, pixels, (960, 950), values, shape).tobytes()
+    assert (memory[:begin] == 0xA5).all()
+    assert (memory[begin + got.nbytes :] == 0xA5).all()
 
 
 @settings(max_examples=60, deadline=None)
