@@ -1,5 +1,6 @@
 """A call before any I/O: what is sent, and what reads its answer."""
 
+import operator
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -16,6 +17,9 @@ ACCEPTABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 """What the service takes over; any other it would replace by its own."""
 
 INTEGERS = ("max_model_len", "text_len", "min_num_patches", "max_num_patches")
+
+LARGEST_INTEGER = 2**63 - 1
+"""What is larger the service refuses anyhow."""
 
 Result = TypeVar("Result")
 
@@ -63,6 +67,8 @@ class Options:
         for name, value in (("model", self.model), ("background", self.background)):
             if value is not None and not value.isascii():
                 raise InvalidInput(f"{name} is not ASCII")
+        for name in INTEGERS:
+            _digits(name, getattr(self, name))
 
 
 def preprocess(
@@ -82,7 +88,7 @@ def preprocess(
         # What a service does by itself is not asked for.
         "layout": None if layout is Layout.PATCHES else str(layout),
         "order": None if order is Order.RASTER else str(order),
-        **{name: _digits(getattr(options, name)) for name in INTEGERS},
+        **{name: _digits(name, getattr(options, name)) for name in INTEGERS},
     }
     return Call(
         method="POST",
@@ -94,8 +100,22 @@ def preprocess(
     )
 
 
-def _digits(number: int | None) -> str | None:
-    return None if number is None else str(int(number))
+def _digits(name: str, number: object) -> str | None:
+    """An integer of any type as text; raises InvalidInput for what would have to be rounded."""
+    if number is None:
+        return None
+    if isinstance(number, bool):  # an int to Python, and an error to whoever wrote it
+        raise InvalidInput(f"{name} is {number}, must be an integer")
+    try:
+        whole = operator.index(number)  # type: ignore[arg-type] - what is not one raises
+    except TypeError as error:
+        told = f"{number!r:.100}"
+        raise InvalidInput(
+            f"{name} is {told} ({type(number).__name__}), must be an integer"
+        ) from error
+    if abs(whole) > LARGEST_INTEGER:  # Python itself refuses to write out the very large
+        raise InvalidInput(f"{name} has {whole.bit_length()} bits, must have at most 63")
+    return str(whole)
 
 
 def get(path: str) -> Call[dict[str, Any]]:
