@@ -47,7 +47,7 @@ def of_files(request: Request, tools: Tools) -> list[Forecast]:
     profile = _profile(request, tools)
     headers = inspect(request.items, tools.limits)
     plans = plan_items(sized(request.items, headers), profile, request.budget)
-    check_answer(plans, request.dtype, tools.limits)
+    check_answer(plans, profile, request.dtype, tools.limits)
     by_item = policies(request, profile, plans, tools)
     return [
         Forecast(plan, plan.resized, found[0], digest(policy, item))
@@ -62,7 +62,7 @@ def of_sizes(request: Request, sizes: Sequence[Sized], tools: Tools) -> list[For
         with at_item(index):
             check_limits(each.size, tools.limits)
     plans = plan_items(sizes, profile, request.budget)
-    check_answer(plans, request.dtype, tools.limits)
+    check_answer(plans, profile, request.dtype, tools.limits)
     return [Forecast(plan, plan.resized) for plan in plans]
 
 

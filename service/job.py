@@ -67,7 +67,7 @@ def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -
     choices.check(profile, request.dtype, request.layout, request.order, request.budget)
     headers = inspect(request.items, tools.limits)
     plans = plan_items(sized(request.items, headers), profile, request.budget)
-    check_answer(plans, request.dtype, tools.limits)
+    check_answer(plans, profile, request.dtype, tools.limits)
     stages.lap("plan")
     items = [Frames(*each) for each in zip(request.items, headers, plans, strict=True)]
     written = write(items, _finish(request, profile), tools.press, permit, stages)

@@ -223,3 +223,20 @@ def test_video_chunks_are_refused_by_the_item(service: Running) -> None:
     items = [{"type": "image", "data": PHOTO}, {"type": "video_chunk", "frames": [PHOTO]}]
     response = service.post(msgpack.packb({"items": items, **MODEL}), headers=MSGPACK)
     assert problem(response) == (422, "too_many_frames", 1)
+    told = response.json()
+    assert told["limit"] == 0
+    assert "no video chunks" in told["title"]
+    assert "send each of the 1 frames as an image" in told["detail"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "advice"),
+    [("float32", "dtype=float16 or bfloat16 is smaller"), ("float16", "send fewer at once")],
+)
+def test_a_too_large_answer_is_met_with_what_the_profile_has(
+    service: Running, dtype: str, advice: str
+) -> None:
+    huge = {"min_num_patches": 2**23, "max_num_patches": 0, "max_model_len": 2**24}
+    response = service.post(PHOTO, params={**MODEL, **huge, "dtype": dtype})
+    assert problem(response) == (422, "answer_too_large", 0)
+    assert response.json()["detail"].endswith(advice)
