@@ -100,14 +100,14 @@ def preprocess(
     )
 
 
-def _digits(name: str, number: object) -> str | None:
+def _digits(name: str, number: Any) -> str | None:
     """An integer of any type as text; raises InvalidInput for what would have to be rounded."""
     if number is None:
         return None
     if isinstance(number, bool):  # an int to Python, and an error to whoever wrote it
         raise InvalidInput(f"{name} is {number}, must be an integer")
     try:
-        whole = operator.index(number)  # type: ignore[arg-type] - what is not one raises
+        whole = operator.index(number)
     except TypeError as error:
         told = f"{number!r:.100}"
         raise InvalidInput(
