@@ -10,7 +10,7 @@ SECONDS ?= 180
 help:
 	@echo "make demo [PICTURE=photo.jpg]  set up, start the service, post a picture, print its patches"
 	@echo "make test                      set up and run all tests"
-	@echo "make test-torch                run the client's tests with torch as well"
+	@echo "make test-torch                run the client's tests with torch, and the float resize against torch's"
 	@echo "make verify                    compare the kernels with Pillow in 20,000 random cases"
 	@echo "make bench                     measure against peers; tables, pictures and JSON"
 	@echo "make bench-torch               measure the pixel shuffle on CPU and, where there is one, GPU"
@@ -35,6 +35,7 @@ test: $(VENV)/dev
 test-torch: $(VENV)/torch
 	cd client && ../$(VENV)/torch/bin/python -m pytest tests/test_tensors.py tests/test_batch.py \
 	    tests/test_pixel_shuffle.py tests/test_merge_order.py tests/test_orders.py tests/test_service.py
+	$(VENV)/torch/bin/python -m pytest tests/kernels/test_floats_torch.py
 
 verify: $(VENV)/dev
 	$(BIN)/python -m tests.kernels.verify --cases 20000 --guarded
@@ -90,12 +91,13 @@ $(VENV)/bench: $(VENV)/service requirements/bench.txt
 	@$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	@touch $@
 
-# An environment of its own: the other tests prove that the client needs no torch.
+# An environment of its own: the other tests prove that service and client need no torch.
 $(VENV)/torch: $(VENV)/dev client/pyproject.toml
 	@echo "==> installing torch for the client's tests (CPU build where pip finds one)"
 	@$(PYTHON) -m venv $(VENV)/torch
 	@$(VENV)/torch/bin/pip install --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	@$(VENV)/torch/bin/pip install --disable-pip-version-check torch==2.13.0 msgpack==1.2.4 numpy==2.4.6 pillow==13.0.0
+	@$(VENV)/torch/bin/pip install --disable-pip-version-check torch==2.13.0 msgpack==1.2.4 numpy==2.4.6 \
+	    pillow==13.0.0 numba==0.68.1
 	@touch $@
 
 COMPILE := $(VENV)/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras \

@@ -34,8 +34,17 @@ from kernels.dispatch import Engine, select
 from kernels.tables import table
 
 PATCH = 16
-AFTER = (1792, 1792)
-"""Whole tokens of 32 pixels."""
+SIZES = {
+    "smaller, 2048x2048 to 1792x1792": (SQUARE, (1792, 1792)),
+    "smaller, 3000x4000 to 1552x2080": ((3000, 4000), (1552, 2080)),
+    "rows alone, 1080x1920 to 1088x1920": ((1080, 1920), (1088, 1920)),
+    "columns alone, 1088x1910 to 1088x1920": ((1088, 1910), (1088, 1920)),
+    "larger, 480x640 to 512x672": ((480, 640), (512, 672)),
+    "larger, 1080x1920 to 1120x1984": ((1080, 1920), (1120, 1984)),
+    "twice as large, 480x640 to 1024x1376": ((480, 640), (1024, 1376)),
+}
+"""(height, width) of a picture and of what the profile makes of such: whole tokens of 32 pixels."""
+UNCHANGED = (1088, 1920)
 Run = Callable[[], Any]
 
 
@@ -43,15 +52,23 @@ def rows() -> list[Row]:
     """The table; every buffer is made and touched before the clock starts."""
     engine = select()
     threads = ThreadPoolExecutor(THREADS)
+    table = []
+    for name, (before, after) in SIZES.items():
+        pixels = rgbx(*before, 1)
+        one = _ours(engine, pixels, after, "float32")
+        two = _ours(engine, pixels, after, "float32", threads)
+        table.append(Row(f"{name}: Pillow mode F, 1 thread", _pillow(pixels, after), one, 3, 6))
+        table += _torch_rows(name, pixels, after, one, two)
     pixels = rgbx(*SQUARE, 1)
-    one = _ours(engine, pixels, "float32")
-    two = _ours(engine, pixels, "float32", threads)
-    table = [
-        Row("float32 numerics, 2048x2048: Pillow mode F, 1 thread", _pillow(pixels), one, 3, 6),
-        *_torch_rows(pixels, one, two),
-        Row("the same on 2 threads: on 1", one, two),
-        Row("the same as float16: as float32", one, _ours(engine, pixels, "float16")),
-    ]
+    one, two = (_ours(engine, pixels, (1792, 1792), "float32", each) for each in (None, threads))
+    table.append(Row("2048x2048 to 1792x1792 on 2 threads: on 1", one, two))
+    half = _ours(engine, pixels, (1792, 1792), "float16")
+    table.append(Row("the same as float16: as float32", one, half))
+    kept = _ours(engine, rgbx(*UNCHANGED, 1), UNCHANGED, "float32")
+    elements = np.zeros((3, *UNCHANGED), np.float32)
+    copied = np.zeros_like(elements)
+    name = "1088x1920 as it is, normalised and cut: memcpy of the answer"
+    table.append(Row(name, lambda: np.copyto(copied, elements), kept))
     raster = _bytes(engine, pixels, "raster")
     for name in ("merge", "image"):
         made = _bytes(engine, pixels, name)
@@ -60,14 +77,18 @@ def rows() -> list[Row]:
 
 
 def _ours(
-    engine: Engine, pixels: np.ndarray, dtype: str, threads: ThreadPoolExecutor | None = None
+    engine: Engine,
+    pixels: np.ndarray,
+    after: tuple[int, int],
+    dtype: str,
+    threads: ThreadPoolExecutor | None = None,
 ) -> Run:
     values = affine(dtype, *CLIP)
-    out = np.zeros((AFTER[0] // PATCH, AFTER[1] // PATCH, 3, PATCH, PATCH), values.storage)
+    out = np.zeros((after[0] // PATCH, after[1] // PATCH, 3, PATCH, PATCH), values.storage)
     parts = THREADS if threads else 1
 
     def write() -> None:
-        work = engine.split_float(pixels, AFTER, (0, 0), values, out, parts)
+        work = engine.split_float(pixels, after, (0, 0), values, out, parts)
         list(threads.map(lambda part: part(), work)) if threads else work[0]()
 
     return write
@@ -85,14 +106,15 @@ def _bytes(engine: Engine, pixels: np.ndarray, name: str) -> Run:
     return lambda: engine.write_patches(pixels, RESIZED, values, out)
 
 
-def _pillow(pixels: np.ndarray) -> Run:
+def _pillow(pixels: np.ndarray, after: tuple[int, int]) -> Run:
     planes = [Image.fromarray(pixels[:, :, c].astype(np.float32)) for c in range(3)]
-    return lambda: [plane.resize(AFTER[::-1], Image.Resampling.BICUBIC) for plane in planes]
+    return lambda: [plane.resize(after[::-1], Image.Resampling.BICUBIC) for plane in planes]
 
 
-def _torch_rows(pixels: np.ndarray, one: Run, two: Run) -> list[Row]:
+def _torch_rows(
+    name: str, pixels: np.ndarray, after: tuple[int, int], one: Run, two: Run
+) -> list[Row]:
     if importlib.util.find_spec("torch") is None:
-        print("torch is not installed: its rows are left out")
         return []
     import torch  # noqa: PLC0415 - an optional peer
 
@@ -103,21 +125,22 @@ def _torch_rows(pixels: np.ndarray, one: Run, two: Run) -> list[Row]:
         def resize() -> None:
             torch.set_num_threads(count)
             torch.nn.functional.interpolate(
-                floats, AFTER, mode="bicubic", align_corners=False, antialias=True
+                floats, after, mode="bicubic", align_corners=False, antialias=True
             )
 
         return resize
 
-    name = "float32 numerics, 2048x2048: torch interpolate"
     return [
-        Row(f"{name}, 1 thread", interpolate(1), one, 1, 2),
-        Row(f"{name}, 2 threads", interpolate(2), two, 1, 2),
+        Row(f"{name}: torch interpolate, 1 thread", interpolate(1), one, 1, 2),
+        Row(f"{name}: torch interpolate, 2 threads", interpolate(2), two, 1, 2),
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9)
+    if importlib.util.find_spec("torch") is None:
+        print("torch is not installed: its rows are left out")
     run(parser.parse_args().rounds, rows())
 
 

@@ -17,32 +17,32 @@ from torch import Tensor, nn
 
 MODEL, PATCH, MERGE = "nemotron-nano-vl", 16, 2
 HIDDEN, HEADS, LAYERS = 128, 4, 2
-LONGEST_SIDE = 512
-"""In patches; a place is row * LONGEST_SIDE + column."""
 
 
 class Encoder(nn.Module):
-    """Patch embedding, position embeddings by index, attention within each image."""
+    """Patch embedding, position embeddings by index, attention within each image.
 
-    def __init__(self) -> None:
+    A place is a row and a column, each with a table of `longest_side` embeddings: the
+    profile allows strips of thousands of patches, whose square no table could have.
+    """
+
+    def __init__(self, longest_side: int) -> None:
         super().__init__()
         self.embed = nn.Linear(3 * PATCH * PATCH, HIDDEN)
-        self.places = nn.Embedding(LONGEST_SIDE * LONGEST_SIDE, HIDDEN)
+        self.rows = nn.Embedding(longest_side, HIDDEN)
+        self.columns = nn.Embedding(longest_side, HIDDEN)
         layer = nn.TransformerEncoderLayer(HIDDEN, HEADS, 4 * HIDDEN, 0.0, batch_first=True)
         self.layers = nn.TransformerEncoder(layer, LAYERS, enable_nested_tensor=False)
 
     def forward(self, patches: Tensor, places: Tensor, lengths: list[int]) -> Tensor:
-        """(L, 3, P, P) packed patches and their (L,) places to (1, L, HIDDEN)."""
-        x = self.embed(patches.flatten(1)) + self.places(places)
+        """(L, 3, P, P) packed patches and their (L, 2) places to (1, L, HIDDEN)."""
+        x = self.embed(patches.flatten(1)) + self.rows(places[:, 0]) + self.columns(places[:, 1])
         return torch.cat([self.layers(image[None]) for image in x.split(lengths)], dim=1)
 
 
 def places_of(batch: Batch) -> Tensor:
-    """(L,): each patch's place in its picture's grid, in the order in which the patches came."""
-    grids = [
-        (torch.arange(h)[:, None] * LONGEST_SIDE + torch.arange(w)).flatten()
-        for _, h, w in batch.grid_thws
-    ]
+    """(L, 2): row and column of each patch in its picture, in the order in which they came."""
+    grids = [torch.cartesian_prod(torch.arange(h), torch.arange(w)) for _, h, w in batch.grid_thws]
     places = torch.cat(grids)
     return places[merge_index(batch.grid_thws, MERGE)] if batch.order == "merge" else places
 
@@ -69,7 +69,7 @@ def main() -> None:
     lengths = [item.num_patches for item in batch.items]
 
     torch.manual_seed(0)
-    encoder = Encoder().eval().to(options.device)
+    encoder = Encoder(int(places.max()) + 1).eval().to(options.device)
     with torch.inference_mode():
         encoded = encoder(batch.to(options.device), places.to(options.device), lengths)
         tokens = tokens_of(encoded, sizes, batch.order)

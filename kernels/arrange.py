@@ -16,6 +16,13 @@ from numpy.typing import NDArray
 
 Element = TypeVar("Element", bound=np.generic)
 
+STREAMED_BYTES = 8 << 20
+"""Answers of so many bytes and more go past the caches, and need not be read from memory
+before they are written: 11 MB in 0.84 ms instead of 1.02, 39 MB (with a resize) in 8.3 instead of
+9.3. One of 2.4 MB is left in them: 0.13 ms instead of 0.15, and 0.50 instead of 0.55 with sending
+it through a socket (EPYC Zen 4). Of the float resize, 25 MB:
+3.7 instead of 5.5 (1080x1920 to 1088x1920)."""
+
 
 def whole(out: NDArray[Element]) -> NDArray[Element]:
     """A view of `out` as (rows, columns, r, r, 3, patch height, patch width).

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.arrange import STREAMED_BYTES
 from kernels.coefficients import Axis, plan_axis, vertical_first, window
 from kernels.engine import Split, read_only
 from kernels.float_split import Part
@@ -24,11 +25,6 @@ from kernels.recipe import Recipe, choose
 from kernels.tables import Stored
 
 _LINE_BYTES = 64
-_STREAMED_BYTES = 8 << 20
-"""Answers of so many bytes and more go past the caches, and need not be read from memory
-before they are written: 11 MB in 0.84 ms instead of 1.02, 39 MB (with a resize) in 8.3 instead of
-9.3. One of 2.4 MB is left in them: 0.13 ms instead of 0.15, and 0.50 instead of 0.55 with sending
-it through a socket (EPYC Zen 4)."""
 _LARGEST_PATCH = 64
 """Of each place of a patch there are three constants: larger ones would not stay in cache."""
 _BAND = 16
@@ -205,7 +201,7 @@ def _lay_out(  # noqa: PLR0913, PLR0917 - all that decides the layout
         staged_stride=staged_stride,
         places=places,
         bytes=bytes_at,
-        streamed=int(out.nbytes >= _STREAMED_BYTES),
+        streamed=int(out.nbytes >= STREAMED_BYTES),
     )
     return job, bytes_at + grid_w * 3 * patch * patch
 

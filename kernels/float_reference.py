@@ -4,7 +4,8 @@ Bytes come in, normalised patches go out: resampled in float32 straight from the
 bytes, rows first, with nothing rounded to bytes and nothing clipped between.
 Every sum is taken in the order of the weights, each product and each sum
 rounded to float32, so that any kernel that keeps the order has the same bits.
-Pillow's resize of mode "F" is the same within a few millionths (tested).
+torch's interpolate adds up columns first and fuses, and is the same within two
+millionths (tested).
 """
 
 import numpy as np
@@ -14,6 +15,9 @@ from kernels.affine import Affine
 from kernels.arrange import covered, whole
 from kernels.float_axis import FloatAxis
 from kernels.tables import Stored, bfloat16_bits
+
+REVISION = 2
+"""Part of every digest of floats: raised when the same bytes get other elements."""
 
 
 def patchify(

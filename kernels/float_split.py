@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 
 from kernels import float_reference
 from kernels.affine import Affine
-from kernels.arrange import covered, whole
+from kernels.arrange import STREAMED_BYTES, covered, whole
 from kernels.float_axis import FloatAxis, float_axis
 from kernels.tables import Stored
+
+_PIECE_BYTES = 16
+"""What goes past the caches begins at a multiple of it, as large buffers of NumPy do."""
 
 Part: TypeAlias = Callable[[], None]
 """Writes its rows of patches when called: once, on any thread, without the GIL."""
@@ -68,6 +71,7 @@ def by_kernel(write_bands: Any) -> FloatSplit:
             width=width,
             bands=-(-height // BAND),
             kind=kinds[values.dtype],
+            streamed=int(_streamed(out, width)),
         )
         source = pixels.reshape(len(pixels), -1).view()
         source.flags.writeable = False
@@ -96,6 +100,12 @@ def by_kernel(write_bands: Any) -> FloatSplit:
         return tuple(partial(write, *ends) for ends in pairwise(edges))
 
     return split
+
+
+def _streamed(out: NDArray[Stored], width: int) -> bool:
+    """Large floats, each row of a patch at a place where they may go past the caches."""
+    begins = out.ctypes.data | width * out.itemsize
+    return out.dtype == np.float32 and out.nbytes >= STREAMED_BYTES and begins % _PIECE_BYTES == 0
 
 
 def _axes(

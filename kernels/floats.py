@@ -2,13 +2,12 @@
 
 Arrays come in, the patches of some bands go out, bit for bit those of
 `float_reference.patchify`. A band is up to 16 rows of the output. Its rows are
-made one by one, weight after weight, along the rows of the source, and laid
+made one by one, weight after weight, along the rows of the source, and then laid
 side by side: (pixel, channel, row). So the horizontal pass, whose neighbours
-lie anywhere, works on rows that are long and dense, and so does every inner
-loop here: LLVM makes vectors of them on any machine.
+lie anywhere, works on vectors of rows. What it made is turned back into rows.
 
-The kernel is serial, runs without the GIL, allocates nothing, and its body runs
-the same with the JIT off. `float_split.py`, its one caller, makes the scratch.
+The kernel is serial, runs without the GIL, and allocates nothing. `float_split.py`,
+its one caller, makes the scratch: all the memory that addresses here point to.
 """
 # ruff: noqa: PLR0913, PLR0917 - kernels take arrays and integers, one by one
 
@@ -18,18 +17,35 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from kernels.float_lanes import (
+    add_floats,
+    load_floats,
+    order_memory,
+    store_floats,
+    transpose,
+    transpose_past_caches,
+)
 from kernels.jit import compiled, inlined
+from kernels.simd import address, broadcast_float, multiply
 
 BAND = 16
 """Rows of a band, and columns that are made at once: one patch of 16."""
+
+_FLOAT = 4
+"""Bytes"""
+_LANES = _FLOAT * BAND
+"""Bytes of one column and channel of a band"""
+_VECTOR = 8
+"""Floats that are worked on at once"""
+_HALF = _FLOAT * _VECTOR
+"""Bytes of them: half of a column and channel"""
 
 FLOAT32, FLOAT16, BFLOAT16 = range(3)
 """`FloatJob.kind`: what is stored."""
 
 _BLOCK = 64
 """Source pixels of all rows of a band that are made before the next: what is laid side by side
-stays in cache. 2048x2048 to 1792x1792: 24.8 ms whole, 24.9 by 256, 22.1 by 64; 4000x3000 to
-2080x1552: 37.3, 36.3 and 32.0 (one thread, EPYC Zen 4)."""
+stays in cache."""
 
 
 class FloatJob(NamedTuple):
@@ -46,6 +62,8 @@ class FloatJob(NamedTuple):
     bands: int
     """How many a row of patches has"""
     kind: int
+    streamed: int
+    """1 where the answer may go past the caches"""
 
 
 ARGUMENTS = (
@@ -59,11 +77,11 @@ ARGUMENTS = (
     types.Array(types.float32, 2, "C", readonly=True),
     types.Array(types.float32, 1, "C", readonly=True),
     types.Array(types.float32, 1, "C", readonly=True),
-    types.Array(types.float32, 1, "C"),
     types.Array(types.float32, 2, "C"),
     types.Array(types.float32, 2, "C"),
-    types.Array(types.float32, 1, "C"),
-    types.Array(types.uint32, 1, "C"),
+    types.Array(types.float32, 3, "C"),
+    types.Array(types.float32, 2, "C"),
+    types.Array(types.uint32, 2, "C"),
     types.Array(types.float32, 1, "C"),
     types.Array(types.uint16, 1, "C"),
 )
@@ -82,7 +100,7 @@ def write_bands(
     column_weights: NDArray[np.float32],
     scale: NDArray[np.float32],
     offset: NDArray[np.float32],
-    line: NDArray[np.float32],
+    lines: NDArray[np.float32],
     lanes: NDArray[np.float32],
     made: NDArray[np.float32],
     tile: NDArray[np.float32],
@@ -92,46 +110,55 @@ def write_bands(
 ) -> None:
     """Write bands `first` to `stop` into `floats`, or where `kind` has 16 bits into `halves`.
 
-    `pixels` is (H, W * channels). Scratch: `line` (_BLOCK * 4,), `lanes`
-    (W + taps, 3 * BAND) and zero past W, `made` (BAND, 3 * BAND), `tile`
-    (BAND * BAND,), and `tile_bits` the same memory.
+    `pixels` is (H, W * channels). The others are from `scratch`.
     """
     for band in range(first, stop):
         gy = band // job.bands
         top = band % job.bands * BAND
         rows = min(BAND, job.height - top)
-        _rows(
-            job.channels, pixels, gy * job.height + top, rows, row_starts, row_weights, line, lanes
-        )
+        begin = gy * job.height + top
+        _rows(job.channels, pixels, begin, rows, row_starts, row_weights, lines, lanes)
         for gx in range(job.grid_w):
             at = _first_element(job, gy, gx) + top * job.width
             for left in range(0, job.width, BAND):
                 columns = min(BAND, job.width - left)
                 for x in range(columns):
                     column = gx * job.width + left + x
-                    _column(lanes, column_starts[column], column_weights[column], made[x])
+                    _column(
+                        address(lanes) + column_starts[column] * 3 * _LANES,
+                        column_weights[column],
+                        scale,
+                        offset,
+                        address(made) + x * _LANES,
+                    )
                 for c in range(3):
                     to = at + c * job.height * job.width + left
-                    if job.kind == FLOAT32:
-                        _store(made, c, rows, columns, scale[c], offset[c], floats[to:], job.width)
+                    if job.kind == FLOAT32 and rows == BAND and columns == BAND:
+                        place = address(floats) + to * _FLOAT
+                        _turn(job.streamed, made, c, place, job.width * _FLOAT)
                         continue
-                    _store(made, c, rows, columns, scale[c], offset[c], tile, columns)
+                    _turn(0, made, c, address(tile), _LANES)
                     for y in range(rows):
                         begin = to + y * job.width
-                        _narrow(
-                            job.kind,
-                            tile_bits[y * columns : (y + 1) * columns],
-                            halves[begin : begin + columns],
-                        )
+                        if job.kind == FLOAT32:
+                            floats[begin : begin + columns] = tile[y, :columns]
+                            continue
+                        _narrow(job.kind, tile_bits[y, :columns], halves[begin : begin + columns])
+    if job.streamed:
+        order_memory()
 
 
 def scratch(columns: int) -> tuple[NDArray[np.generic], ...]:
-    """`write_bands`' `line`, `lanes` of so many columns, `made`, `tile` and `tile_bits`."""
-    tile = np.empty(BAND * BAND, np.float32)
+    """`lines`, `lanes` of so many columns, `made`, `tile` and `tile_bits`, the same memory.
+
+    Vectors reach past a line, and so past its columns, by less than one vector.
+    Zeros, as a weight of zero makes nothing of what is no number.
+    """
+    tile = np.zeros((BAND, BAND), np.float32)
     return (
-        np.empty(_BLOCK * 4, np.float32),
-        np.zeros((columns, 3 * BAND), np.float32),
-        np.empty((BAND, 3 * BAND), np.float32),
+        np.zeros((BAND, _BLOCK * 4 + _VECTOR), np.float32),
+        np.zeros((columns + 3, 3 * BAND), np.float32),
+        np.zeros((3, BAND, BAND), np.float32),
         tile,
         tile.view(np.uint32),
     )
@@ -154,19 +181,26 @@ def _rows(
     rows: int,
     starts: NDArray[np.int64],
     weights: NDArray[np.float32],
-    line: NDArray[np.float32],
+    lines: NDArray[np.float32],
     lanes: NDArray[np.float32],
 ) -> None:
     """The vertical pass of `rows` rows from `top` on, laid side by side."""
-    width = pixels.shape[1] // channels
-    for left in range(0, width, _BLOCK):
-        count = min(_BLOCK, width - left)
-        part = pixels[:, left * channels : (left + count) * channels]
+    samples = pixels.shape[1]
+    line_bytes = lines.shape[1] * _FLOAT
+    pixel_bytes = 3 * _LANES
+    for left in range(0, samples, _BLOCK * channels):
+        count = min(_BLOCK * channels, samples - left)
         for y in range(rows):
-            _row(part, starts[top + y], weights[top + y], line[: count * channels])
-            for x in range(count):
-                for c in range(3):
-                    lanes[left + x, c * BAND + y] = line[x * channels + c]
+            part = pixels[:, left : left + count]
+            _row(part, starts[top + y], weights[top + y], lines[y, :count])
+        for sample in range(0, count, _VECTOR):
+            # Of four channels the fourth lies where the next pixel's first will lie.
+            to = address(lanes) + (left + sample) // channels * pixel_bytes
+            to += (left + sample) % channels * _LANES
+            further = to + (pixel_bytes if channels == 4 else 4 * _LANES)
+            for y in range(0, rows, _VECTOR):
+                at = address(lines) + y * line_bytes + sample * _FLOAT
+                transpose(at, line_bytes, to + y * _FLOAT, further + y * _FLOAT, _LANES)
 
 
 @inlined
@@ -175,6 +209,11 @@ def _row(
 ) -> None:
     """One row from the rows of bytes from `start` on, two at a time."""
     last = pixels.shape[0] - 1
+    if weights.shape[0] == 1:
+        only = pixels[start]
+        for i in range(line.shape[0]):
+            line[i] = weights[0] * np.float32(only[i])
+        return
     for tap in range(0, weights.shape[0], 2):
         above, below = pixels[min(start + tap, last)], pixels[min(start + tap + 1, last)]
         w0, w1 = weights[tap], weights[tap + 1]
@@ -190,50 +229,47 @@ def _row(
 
 @inlined
 def _column(
-    lanes: NDArray[np.float32], start: int, weights: NDArray[np.float32], out: NDArray[np.float32]
+    lanes: int,
+    weights: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    offset: NDArray[np.float32],
+    made: int,
 ) -> None:
-    """One column of a band, all channels, from those from `start` on: four at a time, then two.
-
-    Of 2048 to 1792 samples six instead of eight: 24.0 ms instead of 25.4 in all (EPYC Zen 4).
-    """
-    taps = weights.shape[0]
-    for tap in range(0, taps - 3, 4):
-        at = start + tap
-        a, b, c, d = lanes[at], lanes[at + 1], lanes[at + 2], lanes[at + 3]
-        w0, w1, w2, w3 = weights[tap], weights[tap + 1], weights[tap + 2], weights[tap + 3]
-        if tap == 0:
-            for i in range(out.shape[0]):
-                out[i] = ((w0 * a[i] + w1 * b[i]) + w2 * c[i]) + w3 * d[i]
-        else:
-            for i in range(out.shape[0]):
-                out[i] = (((out[i] + w0 * a[i]) + w1 * b[i]) + w2 * c[i]) + w3 * d[i]
-    if taps % 4 == 0:
-        return
-    w0, w1 = weights[taps - 2], weights[taps - 1]
-    a, b = lanes[start + taps - 2], lanes[start + taps - 1]
-    if taps == 2:
-        for i in range(out.shape[0]):
-            out[i] = w0 * a[i] + w1 * b[i]
-    else:
-        for i in range(out.shape[0]):
-            out[i] = (out[i] + w0 * a[i]) + w1 * b[i]
+    """One column of a band, all channels, normalised, of those from `lanes` on."""
+    red0 = red1 = green0 = green1 = blue0 = blue1 = broadcast_float(np.float32(0))
+    for tap in range(weights.shape[0]):
+        weight = broadcast_float(weights[tap])
+        red0 = add_floats(red0, multiply(weight, load_floats(lanes)))
+        red1 = add_floats(red1, multiply(weight, load_floats(lanes + _HALF)))
+        green0 = add_floats(green0, multiply(weight, load_floats(lanes + _LANES)))
+        green1 = add_floats(green1, multiply(weight, load_floats(lanes + _LANES + _HALF)))
+        blue0 = add_floats(blue0, multiply(weight, load_floats(lanes + 2 * _LANES)))
+        blue1 = add_floats(blue1, multiply(weight, load_floats(lanes + 2 * _LANES + _HALF)))
+        lanes += 3 * _LANES
+    _normalise(red0, red1, scale[0], offset[0], made)
+    _normalise(green0, green1, scale[1], offset[1], made + BAND * _LANES)
+    _normalise(blue0, blue1, scale[2], offset[2], made + 2 * BAND * _LANES)
 
 
 @inlined
-def _store(
-    made: NDArray[np.float32],
-    c: int,
-    rows: int,
-    columns: int,
-    scale: np.float32,
-    offset: np.float32,
-    out: NDArray[np.float32],
-    stride: int,
-) -> None:
-    """Normalise channel `c` of the columns made, and turn them into rows."""
-    for y in range(rows):
-        for x in range(columns):
-            out[y * stride + x] = made[x, c * BAND + y] * scale + offset
+def _normalise(low: Any, high: Any, scale: np.float32, offset: np.float32, to: int) -> None:
+    """One column and channel: two vectors."""
+    scales, offsets = broadcast_float(scale), broadcast_float(offset)
+    store_floats(to, add_floats(multiply(low, scales), offsets))
+    store_floats(to + _HALF, add_floats(multiply(high, scales), offsets))
+
+
+@inlined
+def _turn(streamed: int, made: NDArray[np.float32], c: int, to: int, row_bytes: int) -> None:
+    """Channel `c` of the columns made, turned into rows."""
+    for y in range(0, BAND, _VECTOR):
+        for x in range(0, BAND, _VECTOR):
+            at = address(made) + (c * BAND + x) * _LANES + y * _FLOAT
+            row = to + y * row_bytes + x * _FLOAT
+            if streamed:
+                transpose_past_caches(at, _LANES, row, row_bytes)
+            else:
+                transpose(at, _LANES, row, row + 4 * row_bytes, row_bytes)
 
 
 @inlined

@@ -189,7 +189,7 @@ class TooManyItems(Unprocessable):
 
 class TooManyFrames(Unprocessable):
     code = "too_many_frames"
-    title = "The video chunk holds more frames than the model takes."
+    title = "The model takes fewer frames in a video chunk, or no video chunks at all."
 
 
 class EmptyItem(Unprocessable):

@@ -45,7 +45,7 @@ def of_files(request: Request, tools: Tools) -> list[Forecast]:
     profile, form = terms(request, tools)
     headers = inspect(request.items, tools.limits)
     plans = plan_items(sized(request.items, headers), profile, request.wanted.budget)
-    check_answer(plans, form, tools.limits)
+    check_answer(plans, profile, form, tools.limits)
     digests = digests_of(request, profile, form, plans, tools)
     return [
         Forecast(plan, plan.resized, found[0], digest)
@@ -60,7 +60,7 @@ def of_sizes(request: Request, sizes: Sequence[Sized], tools: Tools) -> list[For
         with at_item(index):
             check_limits(each.size, tools.limits)
     plans = plan_items(sizes, profile, request.wanted.budget)
-    check_answer(plans, form, tools.limits)
+    check_answer(plans, profile, form, tools.limits)
     return [Forecast(plan, plan.resized) for plan in plans]
 
 

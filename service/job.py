@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from kernels import float_reference
 from kernels.affine import affine
 from kernels.tables import table
 from service.codec.inspect import inspect
@@ -60,7 +61,7 @@ def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -
     profile, form = terms(request, tools)
     headers = inspect(request.items, tools.limits)
     plans = plan_items(sized(request.items, headers), profile, request.wanted.budget)
-    check_answer(plans, form, tools.limits)
+    check_answer(plans, profile, form, tools.limits)
     stages.lap("plan")
     digests = digests_of(request, profile, form, plans, tools)
     stages.lap("pack")
@@ -144,6 +145,8 @@ def digests_of(
         "sixteen_bit": tools.press.sixteen_bit,
         "versions": tools.versions,
     }
+    if profile.numerics == "float32":  # our own definition, whose version is no library's
+        policy["float_resize"] = float_reference.REVISION
     if isinstance(profile.sizes, NavitSizes):
         texts = [policy_text(policy)] * len(plans)
     else:

@@ -1,5 +1,6 @@
 """A call before any I/O: what is sent, and what reads its answer."""
 
+import operator
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -17,6 +18,9 @@ ACCEPTABLE_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 TEXTS = ("model", "background", "model_id")
 INTEGERS = ("max_model_len", "text_len", "min_num_patches", "max_num_patches")
+
+LARGEST_INTEGER = 2**63 - 1
+"""What is larger the service refuses anyhow."""
 
 Result = TypeVar("Result")
 
@@ -66,6 +70,8 @@ class Options:
             value = getattr(self, name)
             if value is not None and not value.isascii():
                 raise InvalidInput(f"{name} is not ASCII")
+        for name in INTEGERS:
+            _digits(name, getattr(self, name))
 
 
 def preprocess(
@@ -87,7 +93,7 @@ def preprocess(
         "order": None if order is Order.RASTER else str(order),
         "hash": None if options.model_id is None else "vllm",
         "model_id": options.model_id,
-        **{name: _digits(getattr(options, name)) for name in INTEGERS},
+        **{name: _digits(name, getattr(options, name)) for name in INTEGERS},
     }
     return Call(
         method="POST",
@@ -99,8 +105,22 @@ def preprocess(
     )
 
 
-def _digits(number: int | None) -> str | None:
-    return None if number is None else str(int(number))
+def _digits(name: str, number: Any) -> str | None:
+    """An integer of any type as text; raises InvalidInput for what would have to be rounded."""
+    if number is None:
+        return None
+    if isinstance(number, bool):  # an int to Python, and an error to whoever wrote it
+        raise InvalidInput(f"{name} is {number}, must be an integer")
+    try:
+        whole = operator.index(number)
+    except TypeError as error:
+        told = f"{number!r:.100}"
+        raise InvalidInput(
+            f"{name} is {told} ({type(number).__name__}), must be an integer"
+        ) from error
+    if abs(whole) > LARGEST_INTEGER:  # Python itself refuses to write out the very large
+        raise InvalidInput(f"{name} has {whole.bit_length()} bits, must have at most 63")
+    return str(whole)
 
 
 def get(path: str) -> Call[dict[str, Any]]:

@@ -165,8 +165,8 @@ def _runs(sizes: Sequence[tuple[int, int]], patch: int, factor: int) -> list[int
     if len(sizes) == 0:
         raise LengthMismatch("sizes is empty: a packed x has at least one image", 1, 0)
     runs: list[int] = []
-    for image, (high, wide) in enumerate(sizes):
-        height_px, width_px = index(high), index(wide)
+    for image, size in enumerate(sizes):
+        height_px, width_px = _sides(size, image)
         if height_px % patch or width_px % patch:
             raise UnevenGrid(
                 f"image {image} has {height_px}x{width_px} pixels (height x width),"
@@ -180,6 +180,18 @@ def _runs(sizes: Sequence[tuple[int, int]], patch: int, factor: int) -> list[int
         else:
             runs += [1, height, width]
     return runs
+
+
+def _sides(size: Sequence[int], image: int) -> tuple[int, int]:
+    """(height, width) of one image, as integers."""
+    sides = len(size) if hasattr(size, "__len__") else 0
+    if sides != 2:
+        raise LengthMismatch(
+            f"the size of image {image} is {size!r:.100}, must be (height, width) in pixels",
+            2,
+            sides,
+        )
+    return index(size[0]), index(size[1])
 
 
 def _checked_factor(scale_factor: float) -> int:

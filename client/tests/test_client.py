@@ -14,9 +14,11 @@ from typing import Any
 
 import httpx
 import msgpack
+import numpy as np
 import pytest
 
 import patchmill_client as pc
+from patchmill_client import calls
 from tests import peer as peers
 from tests.conftest import Clock
 from tests.packer import HONEST, fields, pack
@@ -576,6 +578,35 @@ def test_a_closed_client_says_so() -> None:
 def test_a_parameter_that_no_url_can_carry_is_refused(connect: Connect, name: str) -> None:
     with pytest.raises(pc.InvalidInput, match=name):
         connect("http://127.0.0.1:1").preprocess(PICTURE, **{name: "\ud800"})
+
+
+# What is given as an integer, and what the refusal tells of it.
+NO_INTEGERS = {
+    "a fraction": (1000.9, "1000.9 .float"),
+    "a whole float": (1000.0, "1000.0 .float"),
+    "true": (True, "True"),
+    "true of numpy": (np.True_, "True"),
+    "digits": ("1000", "'1000' .str"),
+    "a word": ("many", "'many' .str"),
+    "no number": (float("nan"), "nan"),
+    "too large": (10**5000, "16610 bits"),
+}
+
+
+@pytest.mark.parametrize("name", calls.INTEGERS)
+@pytest.mark.parametrize(("given", "told"), NO_INTEGERS.values(), ids=NO_INTEGERS)
+def test_what_is_no_integer_is_refused_by_name_and_value(
+    connect: Connect, name: str, given: Any, told: str
+) -> None:
+    with pytest.raises(pc.InvalidInput, match=f"^{name} .*{told}"):
+        connect("http://127.0.0.1:1").preprocess(PICTURE, **{name: given})
+
+
+@pytest.mark.parametrize("given", [1000, np.int64(1000), np.uint8(100)])
+def test_integers_of_any_type_are_sent_as_digits(connect: Connect, given: Any) -> None:
+    with peer(GOOD) as there:
+        connect(there.url).preprocess(PICTURE, max_model_len=given)
+        assert f"max_model_len={int(given)}" in there.seen[0].line
 
 
 @pytest.mark.parametrize("wrong", [{"headers": {"X": "é"}}, {"base_url": "http://a:99999"}])

@@ -73,7 +73,7 @@ def test_random_cases_of_every_kind(engine):
 
 
 def test_random_cases_past_the_caches(engine, monkeypatch):
-    monkeypatch.setattr(fast, "_STREAMED_BYTES", 0)
+    monkeypatch.setattr(fast, "STREAMED_BYTES", 0)
     for seed in range(3000, 3150):
         case = random_case(np.random.default_rng(seed))
         assert checked(engine, case, 1 + seed % 4), f"seed {seed}, {case}"
