@@ -11,7 +11,7 @@ from typing import Any
 
 from numba import config, njit
 
-TARGET = config.CPU_NAME or "this CPU"
+TARGET: str = config.CPU_NAME or "this CPU"  # type: ignore[attr-defined] # set as it loads
 """What numba compiles for: a name of LLVM's where NUMBA_CPU_NAME has one."""
 
 _SOURCES = hashlib.sha256(

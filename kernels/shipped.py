@@ -10,11 +10,11 @@ from pathlib import Path
 from numba.core.caching import UserProvidedCacheLocator
 
 
-class ShippedCacheLocator(UserProvidedCacheLocator):  # type: ignore[misc] # numba has no types
+class ShippedCacheLocator(UserProvidedCacheLocator):
     """NUMBA_CACHE_DIR, as it is."""
 
     def ensure_cache_path(self) -> None:
         """Raises FileNotFoundError, which numba takes for "not here"."""
-        path = Path(self.get_cache_path())
+        path = Path(self._cache_path)
         if not path.is_dir():
             raise FileNotFoundError(path)

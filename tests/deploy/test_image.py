@@ -1,4 +1,4 @@
-"""The image, run as the most careful operator would run it: nothing to write to, nobody, nothing allowed.
+"""The image as its most careful operator would run it: nothing to write to, nothing allowed.
 
 `make test-image` builds it and says by TEST_IMAGE and ENGINE what to run; RUN_OPTIONS are
 the engine's further options where it needs some.
@@ -33,7 +33,9 @@ pytestmark = pytest.mark.skipif(not IMAGE, reason="make test-image builds and na
 
 
 def engine(*args: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*ENGINE, *args], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [*ENGINE, *args], capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def run(*args: str, entrypoint: str = "patchmill") -> "subprocess.CompletedProcess[str]":
@@ -104,9 +106,7 @@ def test_it_ends_well_when_it_is_told_to(container: Container) -> None:
     assert "Traceback" not in log
 
 
-@pytest.mark.parametrize(
-    ("name", "engine_name"), [("x86-64-v3", "simd"), ("x86-64", "portable")]
-)
+@pytest.mark.parametrize(("name", "engine_name"), [("x86-64-v3", "simd"), ("x86-64", "portable")])
 def test_nothing_is_compiled_for_anybody_without_a_home(name: str, engine_name: str) -> None:
     features = "" if name == "x86-64" else "$NUMBA_CPU_FEATURES"
     command = (
@@ -119,12 +119,30 @@ def test_nothing_is_compiled_for_anybody_without_a_home(name: str, engine_name: 
 
 
 def test_it_holds_no_compiler_and_no_cache_of_pip() -> None:
-    found = run("-c", "command -v cc gcc g++ ld clang; find / -xdev -path '*/pip/http*'; true", entrypoint="sh")
+    found = run(
+        "-c",
+        "command -v cc gcc g++ ld clang; find / -xdev -path '*/pip/http*'; true",
+        entrypoint="sh",
+    )
     assert found.stdout == ""
 
 
 def test_its_files_are_root_s() -> None:
-    found = run("/opt/patchmill", "(", "!", "-user", "0", "-o", "-perm", "/022", ")", "!", "-type", "l", entrypoint="find")
+    found = run(
+        "/opt/patchmill",
+        "(",
+        "!",
+        "-user",
+        "0",
+        "-o",
+        "-perm",
+        "/022",
+        ")",
+        "!",
+        "-type",
+        "l",
+        entrypoint="find",
+    )
     assert (found.returncode, found.stdout) == (0, "")
 
 

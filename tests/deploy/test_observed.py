@@ -19,7 +19,9 @@ CONFIG = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text("u
 [ALERT_FILE] = CONFIG["rule_files"]
 ALERTS = [
     rule
-    for group in yaml.safe_load((ROOT / "deploy/prometheus" / ALERT_FILE).read_text("utf-8"))["groups"]
+    for group in yaml.safe_load((ROOT / "deploy/prometheus" / ALERT_FILE).read_text("utf-8"))[
+        "groups"
+    ]
     for rule in group["rules"]
 ]
 DASHBOARD = json.loads((ROOT / "deploy/grafana/dashboards/patchmill.json").read_text("utf-8"))
@@ -111,7 +113,9 @@ def test_the_target_is_the_service_s_own_port_for_metrics() -> None:
 
 def test_grafana_asks_the_prometheus_beside_it() -> None:
     folder = ROOT / "deploy/grafana/provisioning"
-    [source] = yaml.safe_load((folder / "datasources/prometheus.yml").read_text("utf-8"))["datasources"]
+    [source] = yaml.safe_load((folder / "datasources/prometheus.yml").read_text("utf-8"))[
+        "datasources"
+    ]
     [(host, port)] = re.findall(r"^http://([\w.-]+):(\d+)$", source["url"])
     assert int(port) in listens(host)
     assert set(SERVICES[host]["networks"]) & set(SERVICES["grafana"]["networks"])
@@ -131,7 +135,11 @@ def test_no_panel_lies_on_another() -> None:
     taken: set[tuple[int, int]] = set()
     for panel in DASHBOARD["panels"]:
         at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        cells = {
+            (x, y)
+            for x in range(at["x"], at["x"] + at["w"])
+            for y in range(at["y"], at["y"] + at["h"])
+        }
         assert not cells & taken
         taken |= cells
     assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])

@@ -1,4 +1,4 @@
-"""Kernels compiled elsewhere: read where nothing can be written, never run where they do not fit."""
+"""Kernels compiled elsewhere: read where nothing can be written, run only where they fit."""
 
 import stat
 from pathlib import Path
