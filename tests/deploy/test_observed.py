@@ -104,10 +104,10 @@ def test_every_alert_says_how_urgent_it_is_and_what_to_do() -> None:
 
 def test_the_target_is_the_service_s_own_port_for_metrics() -> None:
     [job] = CONFIG["scrape_configs"]
-    [found] = job["dns_sd_configs"]
-    [name] = found["names"]
-    assert found["port"] == SERVICES[name]["environment"]["PATCHMILL_METRICS_PORT"]
-    assert found["port"] in listens(name)
+    [target] = [target for found in job["static_configs"] for target in found["targets"]]
+    name, port = target.split(":")
+    assert int(port) == SERVICES[name]["environment"]["PATCHMILL_METRICS_PORT"]
+    assert int(port) in listens(name)
     assert set(SERVICES[name]["networks"]) & set(SERVICES["prometheus"]["networks"])
 
 
