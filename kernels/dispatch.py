@@ -7,13 +7,14 @@ before: vector kernels (`simd`), a plain compiled kernel behind Pillow's resize
 with the CPU, numba, its cache or its code, the same bytes come out, only later.
 """
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from kernels import float_split, reference
+from kernels import float_split, reference, target
 from kernels.engine import Engine, by_pillow
 from kernels.selftest import SelfTestError, self_test, self_test_floats
 
@@ -78,6 +79,7 @@ def _because(engine: Engine, reason: str) -> Engine:
 def _portable(observe: Callable[[Compiled], None]) -> Engine:
     """Pillow's resize and a compiled kernel behind it, and the float resize; raises _Unfit."""
     try:
+        target.settle(os.environ)
         from kernels import floats, jit, patchify  # noqa: PLC0415 - numba may be missing or unfit
     except ModuleNotFoundError as error:
         if error.name == "numba":
@@ -91,7 +93,7 @@ def _portable(observe: Callable[[Compiled], None]) -> Engine:
     ]
     wanted.append(("float resize", floats.write_bands, floats.ARGUMENTS))
     (kernel, write_bands), note = _compiled(jit, wanted, observe)
-    reason = f"compiled for this CPU, self-test passed{note}"
+    reason = f"compiled for {jit.TARGET}, self-test passed{note}"
     by_kernel = float_split.by_kernel(write_bands)
     return _tested(Engine("portable", reason, by_pillow(kernel), by_kernel))
 
@@ -116,7 +118,7 @@ def _simd(portable: Engine, observe: Callable[[Compiled], None]) -> Engine:
     ]
     (weigh, write_rows), note = _compiled(jit, wanted, observe)
     split = fast.Fast(weigh, write_rows, portable._split).split
-    reason = f"AVX2 and FMA, compiled for this CPU, self-test passed{note}"
+    reason = f"AVX2 and FMA, compiled for {jit.TARGET}, self-test passed{note}"
     return _tested(Engine("simd", reason, split, portable._float_split))
 
 

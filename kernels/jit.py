@@ -9,7 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import config, njit
+
+TARGET: str = config.CPU_NAME or "this CPU"  # type: ignore[attr-defined] # set as it loads
+"""What numba compiles for: a name of LLVM's where NUMBA_CPU_NAME has one."""
 
 _SOURCES = hashlib.sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))

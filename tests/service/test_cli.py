@@ -119,6 +119,17 @@ def test_warm_shows_its_progress_and_proves_the_kernels() -> None:
         assert dtype in ended.stdout
 
 
+def test_warm_fails_where_the_cache_should_have_had_the_kernels(tmp_path: Path) -> None:
+    variables = {"NUMBA_CACHE_DIR": str(tmp_path), "PATCHMILL_KERNEL": "portable"}
+    compiles = patchmill("warm", "--cached", "portable", **variables)
+    assert compiles.returncode == 1
+    assert compiles.stderr == "not what was asked for: portable, from the cache\n"
+    assert patchmill("warm", "--cached", "portable", **variables).returncode == 0
+    other = patchmill("warm", "--cached", "simd", **variables)
+    assert other.returncode == 1
+    assert "0 compiled, 4 from cache" in other.stdout
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_service_without_a_stack(signum: signal.Signals) -> None:
     with running() as service:

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class Settings(BaseSettings):
     """Each field is a variable FRONTEND_<NAME>; all faults are told at once."""
 
-    model_config = SettingsConfigDict(env_prefix="FRONTEND_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="FRONTEND_", frozen=True, env_ignore_empty=True)
 
     tokenizer: Path
     """A folder with the checkpoint's tokenizer.json, tokenizer_config.json and chat template."""
