@@ -90,6 +90,11 @@ $(VENV)/bench: $(VENV)/service requirements/bench.txt
 	@$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	@touch $@
 
+$(VENV)/load: $(VENV)/service requirements/load.txt
+	@echo "==> installing the packages for load tests"
+	@$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements/load.txt
+	@touch $@
+
 # An environment of its own: the other tests prove that the client needs no torch.
 $(VENV)/torch: $(VENV)/dev client/pyproject.toml
 	@echo "==> installing torch for the client's tests (CPU build where pip finds one)"
@@ -107,6 +112,7 @@ lock: $(VENV)/python
 	$(COMPILE) --output-file requirements/build.txt requirements/build.in
 	$(COMPILE) --constraint requirements/service.txt --output-file requirements/dev.txt requirements/dev.in
 	$(COMPILE) --constraint requirements/service.txt --output-file requirements/bench.txt requirements/bench.in
+	$(COMPILE) --constraint requirements/service.txt --constraint requirements/dev.txt --output-file requirements/load.txt requirements/load.in
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
