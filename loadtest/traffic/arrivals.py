@@ -9,7 +9,7 @@ chance makes it, and still the rate that was asked for.
 import math
 import random
 
-PERIOD_S = 4.0
+PERIOD_S = 8.0
 """Seconds between a user's requests, in the mean. Longer than an answer takes under overload."""
 
 LATE_S = 0.25

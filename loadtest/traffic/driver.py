@@ -23,9 +23,13 @@ TALLY = Tally()
 @events.init_command_line_parser.add_listener
 def add_options(parser: Any) -> None:
     group = parser.add_argument_group("patchmill")
-    group.add_argument("--shape", choices=sorted(shapes.SHAPES), default="steady", env_var="LOAD_SHAPE")
+    group.add_argument(
+        "--shape", choices=sorted(shapes.SHAPES), default="steady", env_var="LOAD_SHAPE"
+    )
     group.add_argument("--rate", type=float, default=16.0, env_var="LOAD_RATE", help="requests/s")
-    group.add_argument("--seconds", type=float, default=0.0, env_var="LOAD_SECONDS", help="0: by shape")
+    group.add_argument(
+        "--seconds", type=float, default=0.0, env_var="LOAD_SECONDS", help="0: by shape"
+    )
     group.add_argument("--seed", type=int, default=1, env_var="LOAD_SEED")
     group.add_argument("--corpus", default=str(HOME / ".corpus"), env_var="LOAD_CORPUS")
     group.add_argument("--gates", default=str(HOME / "gates.toml"), env_var="LOAD_GATES")

@@ -56,4 +56,6 @@ def _url(url: str) -> bytes:
 
 def _png_of(width: int, height: int) -> bytes:
     """A header alone, of a picture far too large."""
-    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sIIBBBBBI", 13, b"IHDR", width, height, 8, *[2, 0, 0, 0], 0)
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(
+        ">I4sIIBBBBBI", 13, b"IHDR", width, height, 8, *[2, 0, 0, 0], 0
+    )

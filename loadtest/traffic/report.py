@@ -49,7 +49,7 @@ def markdown(report: Report) -> str:
         "",
         "| gate | actual | limit | |",
         "|---|---|---|---|",
-        *(_gate(check) for check in report.checks),
+        *map(gate_row, report.checks),
     ]
     return "\n".join(lines) + "\n"
 
@@ -61,6 +61,7 @@ def _row(kind: Kind, each: Measured) -> str:
     )
 
 
-def _gate(check: Check) -> str:
+def gate_row(check: Check) -> str:
+    """A row of a table of gates."""
     word = "holds" if check.holds else "MISSED"
     return f"| {check.name} | {check.actual:.4g} | {check.bound} {check.limit:g} | {word} |"
