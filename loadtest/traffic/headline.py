@@ -67,7 +67,7 @@ class Headline:
     rss_mib: float
 
     def median(self, name: str) -> float:
-        return statistics.median(getattr(each, name) for each in self.rounds)
+        return float(statistics.median(getattr(each, name) for each in self.rounds))
 
     @property
     def cores_for_published(self) -> float:
