@@ -4,18 +4,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 PICTURE ?= examples/picture.jpg
 SECONDS ?= 180
+SHAPE ?= steady
+RATE ?= 16
 
-.PHONY: help demo test test-torch verify bench bench-torch overload soak hostile fuzz check serve warm lock clean
+.PHONY: help demo test test-torch test-load verify bench bench-torch overload soak corpus loadtest hostile fuzz check serve warm lock clean
 
 help:
 	@echo "make demo [PICTURE=photo.jpg]  set up, start the service, post a picture, print its patches"
 	@echo "make test                      set up and run all tests"
 	@echo "make test-torch                run the client's tests with torch as well"
+	@echo "make test-load                 run the load tests' own tests with locust as well"
 	@echo "make verify                    compare the kernels with Pillow in 20,000 random cases"
 	@echo "make bench                     measure against peers; tables, pictures and JSON"
 	@echo "make bench-torch               measure the pixel shuffle on CPU and, where there is one, GPU"
 	@echo "make overload                  ten times the sustainable load for a minute"
 	@echo "make soak [SECONDS=1800]       mixed load with hostile files and leaving clients: memory, descriptors"
+	@echo "make loadtest [SHAPE=ramp] [SECONDS=60] [RATE=16]"
+	@echo "                               load a service of its own with locust: verdict, charts; SHAPE=headline too"
+	@echo "make corpus                    the pictures that load tests send, into loadtest/.corpus"
 	@echo "make hostile                   hostile files by the clock, and 10,000 mutated ones"
 	@echo "make fuzz [SECONDS=60]         coverage-guided fuzz of all parsers"
 	@echo "make check                     format, lint, types, import arrows, known vulnerabilities, docs, unit tests"
@@ -51,6 +57,17 @@ overload: $(VENV)/bench
 
 soak: $(VENV)/bench
 	$(BIN)/python -m benchmarks.soak --seconds $(SECONDS)
+
+corpus: $(VENV)/service
+	PYTHONPATH=loadtest $(BIN)/python -m traffic.making
+
+# A shape has a length of its own, unless SECONDS is given.
+loadtest: $(VENV)/load
+	PYTHONPATH=loadtest $(BIN)/python -m traffic --shape $(SHAPE) --rate $(RATE) \
+	    --seconds $(if $(filter file,$(origin SECONDS)),0,$(SECONDS))
+
+test-load: $(VENV)/load $(VENV)/dev
+	$(BIN)/python -m pytest tests/loadtest
 
 hostile: $(VENV)/dev
 	$(BIN)/python -m tests.hostile.verify --mutations 10000
@@ -115,5 +132,5 @@ lock: $(VENV)/python
 	$(COMPILE) --constraint requirements/service.txt --constraint requirements/dev.txt --output-file requirements/load.txt requirements/load.in
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find service kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) build loadtest/.corpus loadtest/results *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find service kernels tests loadtest -name __pycache__ -type d -prune -exec rm -rf {} +
