@@ -1,19 +1,18 @@
 """When one user's requests are due, whatever became of those before.
 
-An open loop: load comes from many users that each ask seldom, not from few that ask again as soon
-as they are answered; those would ask less of a service the slower it is. A user has
-one request in each period, at a random moment of it. Of many users together that is as bunched as
-chance makes it, and still the rate that was asked for.
+An open loop: users that ask again as soon as they are answered would ask less of a service
+the slower it is. Here a user has one request in each period, at a random moment of it. Of many
+users together that is as bunched as chance makes it, and still the rate that was asked for.
 """
 
 import math
 import random
 
-PERIOD_S = 8.0
-"""Seconds between a user's requests, in the mean. Longer than an answer takes under overload."""
+PERIOD_S = 4.0
+"""Seconds between a user's requests, in the mean."""
 
 LATE_S = 0.25
-"""A request that begins later than this after it was due is no open load any more."""
+"""A request that begins later than this shows a generator that cannot keep up."""
 
 
 def users(per_second: float) -> int:

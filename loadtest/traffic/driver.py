@@ -4,6 +4,7 @@ Options come from the command line or the environment. When locust ends, the gat
 and the verdict is printed, written, and made the exit code: 0 when all gates hold, else 1.
 """
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,14 @@ class Wave(LoadTestShape):
             return None
         many = arrivals.users(shapes.SHAPES[options.shape](passed) * options.rate)
         return many, many  # all that are missing, within a second
+
+
+def _but_for_spawn_rates(record: logging.LogRecord) -> bool:
+    """locust warns every second of a shape that spawns over a hundred at once, as ours do."""
+    return "spawn rate is very high" not in str(record.msg)
+
+
+logging.getLogger("locust.runners").addFilter(_but_for_spawn_rates)
 
 
 @events.report_to_master.add_listener

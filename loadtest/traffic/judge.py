@@ -14,6 +14,9 @@ import msgpack
 SHED_STATUS = 429
 """The service says "not now": load that was shed in good order, no failure."""
 
+UNREADABLE = (ValueError, KeyError, TypeError, msgpack.UnpackException)
+"""What reading something else than was expected can raise."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -34,9 +37,12 @@ class Patches:
 
     def compared(self, body: bytes) -> Outcome:
         """Of a 200: whether it is byte-equal to what was computed elsewhere."""
-        answer = msgpack.unpackb(body)
-        data = memoryview(answer["pixel_values"]["data"])
-        ends = [(each["offset_bytes"], each["length_bytes"]) for each in answer["items"]]
+        try:
+            answer = msgpack.unpackb(body)
+            data = memoryview(answer["pixel_values"]["data"])
+            ends = [(each["offset_bytes"], each["length_bytes"]) for each in answer["items"]]
+        except UNREADABLE:
+            return Outcome(wrong="no answer in the form of docs/wire.md")
         found = tuple(hashlib.sha256(data[at : at + length]).hexdigest() for at, length in ends)
         if found != self.digests or sum(length for _, length in ends) != len(data):
             return Outcome(wrong="elements differ")
@@ -53,7 +59,10 @@ class Tokens:
         return _right_status(200, status)
 
     def compared(self, body: bytes) -> Outcome:
-        found = tuple(each["num_tokens"] for each in json.loads(body)["items"])
+        try:
+            found = tuple(each["num_tokens"] for each in json.loads(body)["items"])
+        except UNREADABLE:
+            return Outcome(wrong="no plan")
         return Outcome(wrong=None if found == self.counts else "tokens differ")
 
 
@@ -86,5 +95,5 @@ def _right_status(wanted: int, status: int) -> Outcome:
 def _code(body: bytes) -> Any:
     try:
         return json.loads(body)["code"]
-    except (ValueError, KeyError, TypeError):
+    except UNREADABLE:
         return "no problem document"

@@ -6,7 +6,7 @@ A shape gives the share of the base rate that is asked for at a moment. Overload
 
 from collections.abc import Callable
 
-OVERLOAD = 4.0
+OVERLOAD = 6.0
 """Times the base rate at the top of `ramp` and `spike`."""
 
 Shape = Callable[[float], float]

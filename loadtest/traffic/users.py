@@ -1,8 +1,8 @@
 """The users: one class for each kind, each of which posts when its own schedule says so.
 
 A user draws a post of its kind, sends it over a pool of connections that all share, as a frontend
-would, and has the answer judged. Its latency counts from when the request was due, so a
-user that was held up by its last answer tells of it.
+would, and has the answer judged. It does not wait for one answer before it asks again: what is
+late is late because the generator was. Latency counts from when the request was due.
 """
 
 import itertools
@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import gevent
+from gevent.pool import Group
 from geventhttpclient.client import HTTPClientPool
 from locust import FastHttpUser, task
 
 from traffic.arrivals import LATE_S, Arrivals
-from traffic.bodies import Deck
+from traffic.bodies import Deck, Post
 from traffic.judge import Outcome
 from traffic.kinds import WEIGHTS, Kind
 from traffic.tally import Count, Tally
@@ -29,6 +30,9 @@ READ_BYTES = 1 << 18
 """At once from a socket; by 4 KiB, the client's own choice, an answer of 11 MB takes its time."""
 
 CONNECTIONS = 2048
+
+LAST_ANSWERS_S = 30.0
+"""How long a user that leaves waits for its answers."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Frontend(FastHttpUser):
     _numbers = itertools.count()
 
     def on_start(self) -> None:
+        self._flight = Group()
         self._rng = random.Random(self.traffic.seed * 1_000_003 + next(self._numbers))
         self._arrivals = Arrivals(time.monotonic(), self._rng)
         gevent.sleep(self._pause_s())
@@ -73,26 +78,30 @@ class Frontend(FastHttpUser):
         if late_s <= LATE_S:
             self._count(Count.ON_TIME)
         drawn = self.traffic.decks[self.kind].draw(self._rng)
-        compare = self._rng.random() < COMPARED_SHARE
+        self._flight.spawn(self._ask, drawn, late_s, self._rng.random() < COMPARED_SHARE)
+
+    def on_stop(self) -> None:
+        """What was due and never began counts as well; what is in flight is waited for."""
+        while self._arrivals.advance() < time.monotonic():
+            self._count(Count.DUE)
+        self._flight.join(LAST_ANSWERS_S)
+        self._flight.kill()
+
+    def _ask(self, post: Post, late_s: float, compare: bool) -> None:  # noqa: FBT001 - a draw
         with self.client.request(
             "POST",
-            drawn.path,
+            post.path,
             name=self.kind,
-            data=drawn.body,
-            headers={"Content-Type": drawn.content_type},
+            data=post.body,
+            headers={"Content-Type": post.content_type},
             catch_response=True,
         ) as answer:
             answer.request_meta["response_time"] += late_s * 1e3
             body = answer.content or b""
-            outcome = drawn.wanted.judged(answer.status_code, body)
+            outcome = post.wanted.judged(answer.status_code, body)
             if compare and outcome == Outcome():
-                outcome = self._compared(drawn.wanted.compared(body))
+                outcome = self._compared(post.wanted.compared(body))
             self._tell(answer, outcome)
-
-    def on_stop(self) -> None:
-        """What was due and never began counts as well."""
-        while self._arrivals.advance() < time.monotonic():
-            self._count(Count.DUE)
 
     def _compared(self, outcome: Outcome) -> Outcome:
         self._count(Count.COMPARED)

@@ -61,7 +61,7 @@ def test_a_shape_asks_for_its_share_at_a_moment(name: str, at: float, share: flo
 
 @pytest.mark.parametrize(
     ("name", "mean_share"),
-    [("steady", 1.0), ("ramp", (0.25 + shapes.OVERLOAD) / 2), ("spike", 5 / 6 + 4 / 6)],
+    [("steady", 1.0), ("ramp", (0.25 + shapes.OVERLOAD) / 2), ("spike", (5 + shapes.OVERLOAD) / 6)],
 )
 def test_a_shape_s_arrivals_are_its_integral(name: str, mean_share: float) -> None:
     asked = shapes.arrivals(shapes.SHAPES[name], 10, 60)

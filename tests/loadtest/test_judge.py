@@ -60,6 +60,12 @@ def test_one_other_byte_one_more_or_an_item_less_is_unequal(
     assert Patches((DIGEST, DIGEST)).compared(body) == Outcome(wrong=wrong)
 
 
+@pytest.mark.parametrize("body", [b"", b"\xc1", b"{}", b"[]", b"\x80", b"{"])
+def test_an_answer_that_cannot_be_read_is_wrong_and_nothing_breaks(body: bytes) -> None:
+    assert Patches(()).compared(body).wrong
+    assert Tokens(()).compared(body).wrong
+
+
 def test_other_tokens_are_unequal() -> None:
     body = json.dumps({"items": [{"num_tokens": 4}]}).encode()
     assert Tokens((4,)).compared(body) == Outcome()
