@@ -7,18 +7,25 @@ SECONDS ?= 180
 # Whichever is there and answers; ENGINE=podman overrules it.
 ENGINE ?= $(shell docker info >/dev/null 2>&1 && echo docker || echo podman)
 IMAGE ?= patchmill
+SHAPE ?= steady
+RATE ?= 16
 
-.PHONY: help demo test test-torch verify bench bench-torch overload soak hostile fuzz check serve warm image test-image lock clean
+.PHONY: help demo test test-torch test-load verify bench bench-torch overload soak corpus loadtest hostile fuzz check serve warm \
+    image test-image lock clean
 
 help:
 	@echo "make demo [PICTURE=photo.jpg]  set up, start the service, post a picture, print its patches"
 	@echo "make test                      set up and run all tests"
 	@echo "make test-torch                run the client's tests with torch, and the float resize against torch's"
+	@echo "make test-load                 run the load tests' own tests with locust as well"
 	@echo "make verify                    compare the kernels with Pillow in 20,000 random cases"
 	@echo "make bench                     measure against peers; tables, pictures and JSON"
 	@echo "make bench-torch               measure the pixel shuffle on CPU and, where there is one, GPU"
 	@echo "make overload                  ten times the sustainable load for a minute"
 	@echo "make soak [SECONDS=1800]       mixed load with hostile files and leaving clients: memory, descriptors"
+	@echo "make loadtest [SHAPE=ramp] [SECONDS=60] [RATE=16]"
+	@echo "                               load a service of its own with locust: verdict, charts; SHAPE=headline too"
+	@echo "make corpus                    the pictures that load tests send, into loadtest/.corpus"
 	@echo "make hostile                   hostile files by the clock, and 10,000 mutated ones"
 	@echo "make fuzz [SECONDS=60]         coverage-guided fuzz of all parsers"
 	@echo "make check                     format, lint, types, import arrows, known vulnerabilities, docs, unit tests"
@@ -57,6 +64,17 @@ overload: $(VENV)/bench
 
 soak: $(VENV)/bench
 	$(BIN)/python -m benchmarks.soak --seconds $(SECONDS)
+
+corpus: $(VENV)/service
+	PYTHONPATH=loadtest $(BIN)/python -m traffic.making
+
+# A shape has a length of its own, unless SECONDS is given.
+loadtest: $(VENV)/load
+	PYTHONPATH=loadtest $(BIN)/python -m traffic --shape $(SHAPE) --rate $(RATE) \
+	    --seconds $(if $(filter file,$(origin SECONDS)),0,$(SECONDS))
+
+test-load: $(VENV)/load $(VENV)/dev
+	$(BIN)/python -m pytest tests/loadtest
 
 hostile: $(VENV)/dev
 	$(BIN)/python -m tests.hostile.verify --mutations 10000
@@ -104,6 +122,11 @@ $(VENV)/bench: $(VENV)/service requirements/bench.txt
 	@$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements/bench.txt
 	@touch $@
 
+$(VENV)/load: $(VENV)/service requirements/load.txt
+	@echo "==> installing the packages for load tests"
+	@$(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements/load.txt
+	@touch $@
+
 # An environment of its own: the other tests prove that service and client need no torch.
 $(VENV)/torch: $(VENV)/dev client/pyproject.toml
 	@echo "==> installing torch for the client's tests (CPU build where pip finds one)"
@@ -122,7 +145,8 @@ lock: $(VENV)/python
 	$(COMPILE) --output-file requirements/build.txt requirements/build.in
 	$(COMPILE) --constraint requirements/service.txt --output-file requirements/dev.txt requirements/dev.in
 	$(COMPILE) --constraint requirements/service.txt --output-file requirements/bench.txt requirements/bench.in
+	$(COMPILE) --constraint requirements/service.txt --constraint requirements/dev.txt --output-file requirements/load.txt requirements/load.in
 
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find service kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) build loadtest/.corpus loadtest/results *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find service kernels tests loadtest -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,13 +1,14 @@
-"""A closed-loop load generator that costs little: raw sockets, prebuilt requests, no parsing.
+"""Load generators that cost little: raw sockets, prebuilt requests, no parsing.
 
-Each connection sends the next request as soon as the last answer is read. It
-runs on the machine under test, so what it costs is taken from the service.
+In the closed loop each connection sends the next request as soon as the last answer is
+read; in the open one requests go out when they are due. They run on the machine
+under test, so what they cost is taken from the service.
 """
 
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 READ_BYTES = 1 << 20
@@ -32,10 +33,10 @@ class Load:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def request(path: str, body: bytes) -> bytes:
+def request(path: str, body: bytes, content_type: str = "application/octet-stream") -> bytes:
     """The bytes of one POST."""
     head = (
-        f"POST {path} HTTP/1.1\r\nHost: here\r\nContent-Type: application/octet-stream\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: here\r\nContent-Type: {content_type}\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
@@ -43,27 +44,69 @@ def request(path: str, body: bytes) -> bytes:
 
 def run(port: int, requests: Sequence[bytes], concurrency: int, seconds: float) -> Load:
     """Keep `concurrency` requests in flight for `seconds`; raises on any answer but 200."""
+    stop_s = time.perf_counter() + seconds
+
+    def loop(first: int, ask: Callable[[int, float], None]) -> None:
+        number = first
+        while (now_s := time.perf_counter()) < stop_s:
+            ask(number, now_s)
+            number += concurrency
+
+    return _load(port, requests, concurrency, loop)
+
+
+def run_open(
+    port: int, requests: Sequence[bytes], connections: int, due_s: Sequence[float]
+) -> Load:
+    """Send each request at its time, in seconds from now; raises on any answer but 200.
+
+    Latencies count from when a request was due, so one that waits for a free connection
+    tells of it.
+    """
+    begun_s = time.perf_counter()
+    numbers = iter(range(len(due_s)))
+    lock = threading.Lock()
+
+    def loop(_: int, ask: Callable[[int, float], None]) -> None:
+        while True:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            at_s = begun_s + due_s[number]
+            time.sleep(max(0.0, at_s - time.perf_counter()))
+            ask(number, at_s)
+
+    return _load(port, requests, connections, loop)
+
+
+def _load(
+    port: int,
+    requests: Sequence[bytes],
+    connections: int,
+    loop: Callable[[int, Callable[[int, float], None]], None],
+) -> Load:
+    """A thread with a connection for each loop; `ask` takes a number and when it was due."""
     latencies: list[float] = []
     received: list[int] = []
     faults: list[Exception] = []
-    stop_s = time.perf_counter() + seconds
 
-    def loop(first: int) -> None:
+    def connected(first: int) -> None:
         buffer = bytearray(READ_BYTES)
+
+        def ask(number: int, due_s: float) -> None:
+            connection.sendall(requests[number % len(requests)])
+            received.append(_read_answer(connection, buffer))
+            latencies.append((time.perf_counter() - due_s) * 1e3)
+
         try:
             with socket.create_connection(("127.0.0.1", port)) as connection:
-                number = first
-                while time.perf_counter() < stop_s:
-                    begun_s = time.perf_counter()
-                    connection.sendall(requests[number % len(requests)])
-                    received.append(_read_answer(connection, buffer))
-                    latencies.append((time.perf_counter() - begun_s) * 1e3)
-                    number += concurrency
+                loop(first, ask)
         except Exception as fault:
             faults.append(fault)
 
     begun_s = time.perf_counter()
-    threads = [threading.Thread(target=loop, args=(first,)) for first in range(concurrency)]
+    threads = [threading.Thread(target=connected, args=(first,)) for first in range(connections)]
     for thread in threads:
         thread.start()
     for thread in threads:

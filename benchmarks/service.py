@@ -63,9 +63,12 @@ class Service:
 
     def cpu_s(self) -> float:
         """User and system time so far, of the process and its workers."""
-        pid = self.process.pid
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return sum(_cpu_s(each) for each in (str(pid), *children))
+        return sum(_cpu_s(each) for each in self.pids())
+
+    def pids(self) -> tuple[str, ...]:
+        """The process, and its workers."""
+        pid = str(self.process.pid)
+        return (pid, *Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
 
 
 def _cpu_s(pid: str) -> float:
@@ -86,6 +89,8 @@ def started(command: Callable[[int], list[str]]) -> Iterator[Service]:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready"):
                     break
             except OSError:
+                if process.poll() is not None:
+                    raise
                 time.sleep(0.1)
         yield Service(process, port)
     finally:

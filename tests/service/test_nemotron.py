@@ -14,12 +14,12 @@ from kernels.dispatch import Choice, select
 from service.buffers import Buffers
 from service.codec import decode
 from service.frames import Press
-from service.job import Request, Tools, policies
+from service.job import Request, Tools, digests_of, terms
 from service.plan import profiles
 from service.plan.items import plan_items
 from service.plan.profiles import BUILT_IN
 from service.pool.executor import Executor
-from service.types import Dtype, ItemType, SixteenBit, Size, Sized
+from service.types import Budget, Item, ItemType, SixteenBit, Size, Sized, Wanted
 from tests.codec.makers import LIMITS, WHITE
 from tests.golden_data import GOLDEN, IMAGES
 from tests.service.running import Running, problem, running, unpack
@@ -141,13 +141,12 @@ def test_a_new_revision_of_the_float_resize_changes_the_digests_of_floats_alone(
     loaded = profiles.load([BUILT_IN], model)
     press = Press(select(Choice.NUMPY), Buffers(0), Executor(1), SixteenBit.COMPAT)
     tools = Tools(LIMITS, loaded, press, decode.versions())
-    request = Request((), model, Dtype.FLOAT32, WHITE)
-    plans = plan_items(
-        [Sized(ItemType.IMAGE, Size(300, 400), 1)], loaded.find(model), request.budget
-    )
-    before = set(policies(request, loaded.find(model), plans, tools))
+    request = Request((Item(ItemType.IMAGE, (PHOTO,)),), Wanted(model=model))
+    profile, form = terms(request, tools)
+    plans = plan_items([Sized(ItemType.IMAGE, Size(300, 400), 1)], profile, Budget())
+    before = set(digests_of(request, profile, form, plans, tools))
     monkeypatch.setattr(float_reference, "REVISION", float_reference.REVISION + 1)
-    assert len(before.intersection(policies(request, loaded.find(model), plans, tools))) == kept
+    assert len(before.intersection(digests_of(request, profile, form, plans, tools))) == kept
 
 
 @pytest.fixture(scope="module")
