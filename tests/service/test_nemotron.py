@@ -20,7 +20,7 @@ from service.plan.items import plan_items
 from service.plan.profiles import BUILT_IN
 from service.pool.executor import Executor
 from service.types import Budget, Item, ItemType, SixteenBit, Size, Sized, Wanted
-from tests.codec.makers import LIMITS, WHITE
+from tests.codec.makers import LIMITS
 from tests.golden_data import GOLDEN, IMAGES
 from tests.service.running import Running, problem, running, unpack
 
