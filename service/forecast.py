@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from service.codec.inspect import inspect
-from service.codec.sniff import check_limits, sniff_head
-from service.errors import TruncatedImage, at_item
+from service.codec.inspect import check_request_pixels, inspect, inspect_heads
+from service.codec.sniff import check_limits
+from service.errors import FramesDiffer, at_item
 from service.job import Request, Tools, digests_of, sized, terms
+from service.plan.choices import Settled
 from service.plan.items import check_answer, plan_items
 from service.plan.profiles import NavitSizes, Profile
-from service.types import Buffer, Head, Header, Item, Limits, Plan, Size, Sized
+from service.types import Head, Header, Item, Limits, Plan, Size, Sized
 
 NO_SIZE = "the head ends before the size"
 NO_ORIENTATION = "an orientation behind the head may turn the grid"
@@ -45,7 +46,7 @@ def of_files(request: Request, tools: Tools) -> list[Forecast]:
     profile, form = terms(request, tools)
     headers = inspect(request.items, tools.limits)
     plans = plan_items(sized(request.items, headers), profile, request.wanted.budget)
-    check_answer(plans, profile, form, tools.limits)
+    _check_answer(plans, profile, form, tools.limits)
     digests = digests_of(request, profile, form, plans, tools)
     return [
         Forecast(plan, plan.resized, found[0], digest)
@@ -56,47 +57,62 @@ def of_files(request: Request, tools: Tools) -> list[Forecast]:
 def of_sizes(request: Request, sizes: Sequence[Sized], tools: Tools) -> list[Forecast]:
     """Of bare sizes, upright; raises the limits' faults as a file of that size would."""
     profile, form = terms(request, tools)
+    pixels = 0
     for index, each in enumerate(sizes):
         with at_item(index):
             check_limits(each.size, tools.limits)
+            pixels += each.size.pixels * each.frames
+            check_request_pixels(pixels, tools.limits)
     plans = plan_items(sizes, profile, request.wanted.budget)
-    check_answer(plans, profile, form, tools.limits)
+    _check_answer(plans, profile, form, tools.limits)
     return [Forecast(plan, plan.resized) for plan in plans]
 
 
 def of_heads(request: Request, tools: Tools) -> list[Forecast]:
     """Of the first bytes of files; raises what no later byte could mend."""
-    profile, _ = terms(request, tools)
-    heads = [_head(item.frames[0], index, tools.limits) for index, item in enumerate(request.items)]
-    options = [_possible(item, head) for item, head in zip(request.items, heads, strict=True)]
+    profile, form = terms(request, tools)
+    heads = inspect_heads(request.items, tools.limits)
+    options = []
+    for index, (item, found) in enumerate(zip(request.items, heads, strict=True)):
+        with at_item(index):
+            options.append(_possible(item, found))
     if isinstance(profile.sizes, NavitSizes):  # each picture for itself
         agreed = [_agreed([each], profile, request)[0] if each else NOTHING for each in options]
     elif all(options) and sum(len(each) > 1 for each in options) <= MAX_DOUBTS:
         agreed = _agreed(options, profile, request)
     else:
         agreed = [NOTHING] * len(heads)
+    _check_answer([plan for plan, _ in agreed], profile, form, tools.limits)
     return [
-        Forecast(plan, resized, head, reason=_reason(plan, head, each))
-        for (plan, resized), head, each in zip(agreed, heads, options, strict=True)
+        Forecast(plan, resized, found[0], reason=_reason(plan, each))
+        for (plan, resized), found, each in zip(agreed, heads, options, strict=True)
     ]
 
 
-def _head(data: Buffer, index: int, limits: Limits) -> Head | None:
-    with at_item(index):
-        try:
-            head = sniff_head(data)
-        except TruncatedImage:
-            return None
-        check_limits(head.stored, limits)
-    return head
+def _check_answer(
+    plans: Sequence[Plan | None], profile: Profile, form: Settled, limits: Limits
+) -> None:
+    """Raises as `check_answer`; what is not known counts nothing."""
+    item_bytes = [form.answer_bytes(plan) if plan else 0 for plan in plans]
+    check_answer(item_bytes, profile, form, limits)
 
 
-def _possible(item: Item, head: Head | None) -> tuple[Sized, ...]:
-    """What the item may be: nothing known, one size, or two where it may lie on its side."""
-    if head is None:
-        return ()
-    sizes = [head.size] if head.size else [head.stored, head.stored.transposed()]
-    return tuple(Sized(item.type, size, len(item.frames)) for size in sizes)
+def _possible(item: Item, heads: Sequence[Head | None]) -> tuple[Sized, ...]:
+    """What the item may be: nothing known, one size, or two where it may lie on its side.
+
+    A chunk's frames share one size, so each can rule out a turn of the others. Raises
+    FramesDiffer where none is left.
+    """
+    sizes: tuple[Size, ...] = ()
+    for number, head in enumerate(heads):
+        if head is None:
+            continue
+        own = (head.size,) if head.size else (head.stored, head.stored.transposed())
+        shared = tuple(size for size in sizes if size in own) if sizes else own
+        if not shared:
+            raise FramesDiffer(f"frame {number} is stored as {head.stored}, others are {sizes[0]}")
+        sizes = shared
+    return tuple(Sized(item.type, size, len(heads)) for size in sizes)
 
 
 def _agreed(
@@ -113,9 +129,9 @@ def _agreed(
     return agreed
 
 
-def _reason(plan: Plan | None, head: Head | None, options: Sequence[Sized]) -> str | None:
+def _reason(plan: Plan | None, options: Sequence[Sized]) -> str | None:
     if plan is not None:
         return None
-    if head is None:
+    if not options:
         return NO_SIZE
     return NO_ORIENTATION if len(options) > 1 else OTHERS

@@ -87,24 +87,32 @@ class Finish:
     hashed: Hashed | None = None
     """For digests that are not known before the pixels are."""
     known: frozenset[str] = frozenset()
-    """Digests of items that are not made, because the receiver has them."""
+    """Of what `hashed` gives, those whose elements the receiver has: they need not be made."""
     text_bytes: Callable[[Plan], int] = lambda _: 0
     """What packing will take beside an item's elements."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """One item's frames: encoded, admitted and planned; `digest` is ours."""
+    """One item's frames: encoded, admitted and planned; `digest` is ours.
+
+    Of a `known` one nothing is made: its receiver has the elements.
+    """
 
     item: Item
     headers: tuple[Header, ...]
     plan: Plan
     digest: str
+    known: bool
+
+    @property
+    def elements(self) -> int:
+        return 0 if self.known else self.plan.elements
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What is told of one item. The elements of a `known` one are whatever lay there."""
+    """What is told of one item. Where it is `known`, its elements are whatever lay there."""
 
     digest: str
     known: bool
@@ -135,7 +143,7 @@ def write(
             for index, (each, outs) in enumerate(
                 zip(items, _shares(elements, items, finish.arrangement), strict=True)
             )
-            if finish.hashed or each.digest not in finish.known
+            if not each.known
             for job in _jobs(index, each, outs)
         ]
         done = press.crew.spread([partial(_write, job, finish, press, permit) for job in jobs])
@@ -150,8 +158,8 @@ def write(
     return Written(
         elements,
         tuple(
-            Made(digest, digest in finish.known, tuple(sorted(said)))
-            for digest, said in zip(digests, notes, strict=True)
+            Made(digest, each.known or digest in finish.known, tuple(sorted(said)))
+            for each, digest, said in zip(items, digests, notes, strict=True)
         ),
     )
 
@@ -221,9 +229,10 @@ def _room(
     """
     values = finish.values
     storage = values.storage if isinstance(values, Affine) else values.dtype
-    pixels = sum(header.stored.pixels for each in items for header in each.headers)
-    length_bytes = sum(each.plan.elements for each in items) * storage.itemsize
-    text_bytes = sum(finish.text_bytes(each.plan) for each in items)
+    made = [each for each in items if not each.known]
+    pixels = sum(header.stored.pixels for each in made for header in each.headers)
+    length_bytes = sum(each.elements for each in made) * storage.itemsize
+    text_bytes = sum(finish.text_bytes(each.plan) for each in made)
     on_gone = permit.reserve(pixels, length_bytes + text_bytes)
     room: NDArray[Stored] = buffers.take(length_bytes, on_gone).view(storage)
     return room
@@ -235,9 +244,11 @@ def _shares(
     """Each item's share of the buffer: for each frame or tile a shape of `kernels.arrange`."""
     start = 0
     for each in items:
-        share = elements[start : start + each.plan.elements]
-        yield share.reshape(each.plan.grid.t, *_frame_shape(each.plan, arrangement))
-        start += each.plan.elements
+        share = elements[start : start + each.elements]
+        if not each.known:
+            share = share.reshape(each.plan.grid.t, *_frame_shape(each.plan, arrangement))
+        yield share
+        start += each.elements
 
 
 def _frame_shape(plan: Plan, arrangement: Arrangement) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from kernels.affine import affine
 from kernels.tables import table
 from service.codec.inspect import inspect
 from service.errors import at_item
-from service.frames import Finish, Frames, Hashed, Permit, Press, write
+from service.frames import Finish, Frames, Hashed, Made, Permit, Press, write
 from service.plan import choices
 from service.plan.choices import Settled
 from service.plan.items import check_answer, plan_items
@@ -61,11 +61,14 @@ def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -
     profile, form = terms(request, tools)
     headers = inspect(request.items, tools.limits)
     plans = plan_items(sized(request.items, headers), profile, request.wanted.budget)
-    check_answer(plans, profile, form, tools.limits)
     stages.lap("plan")
     digests = digests_of(request, profile, form, plans, tools)
+    known = [request.wanted.knows(digest) for digest in digests]
     stages.lap("pack")
-    items = [Frames(*each) for each in zip(request.items, headers, plans, digests, strict=True)]
+    by_item = zip(request.items, headers, plans, digests, known, strict=True)
+    items = [Frames(*each) for each in by_item]
+    made_bytes = [0 if each.known else form.answer_bytes(each.plan) for each in items]
+    check_answer(made_bytes, profile, form, tools.limits)
     written = write(items, _finish(request, profile, form), tools.press, permit, stages)
     stages.skip()  # `write` has told what each of its threads spent
     answer = Patches(
@@ -76,10 +79,7 @@ def preprocess(request: Request, tools: Tools, permit: Permit, stages: Stages) -
         dtype=form.dtype,
         layout=form.layout,
         order=request.wanted.order,
-        parts=tuple(
-            Part(each.item.type, made.digest, each.headers[0], each.plan, made.notes, made.known)
-            for each, made in zip(items, written.made, strict=True)
-        ),
+        parts=tuple(_part(*each) for each in zip(items, written.made, strict=True)),
         elements=written.elements,
     )
     frame = _packed(answer, profile, form, tools, stages)
@@ -95,6 +95,18 @@ def terms(request: Request, tools: Tools) -> tuple[Profile, Settled]:
         with at_item(index):
             choices.check_hashed(item.type, request.wanted)
     return profile, form
+
+
+def _part(each: Frames, made: Made) -> Part:
+    return Part(
+        type=each.item.type,
+        digest=made.digest,
+        header=each.headers[0],
+        plan=each.plan,
+        notes=made.notes,
+        known=made.known,
+        made=not each.known,
+    )
 
 
 def _finish(request: Request, profile: Profile, form: Settled) -> Finish:

@@ -316,6 +316,10 @@ class Wanted:
     model_id: str | None = None
     known_hashes: frozenset[str] = frozenset()
 
+    def knows(self, digest: str) -> bool:
+        """Whether the receiver has the elements of this digest of ours."""
+        return self.hash is Hash.PATCHMILL and digest in self.known_hashes
+
 
 @dataclass(frozen=True, slots=True)
 class Tile:
@@ -362,7 +366,8 @@ class Plan:
 class Part:
     """One item of an answer, all but its elements. `header` is its first frame's.
 
-    `known` tells that its receiver has the elements already: they were not made.
+    `known` tells that its receiver has the elements already, and `made` whether they lie
+    among the answer's none the less: whether they are known may come out too late.
     """
 
     type: ItemType
@@ -371,6 +376,7 @@ class Part:
     plan: Plan
     notes: tuple[str, ...]
     known: bool = False
+    made: bool = True
 
 
 @dataclass(frozen=True, slots=True)

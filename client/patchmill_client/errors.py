@@ -121,10 +121,15 @@ class LengthMismatch(UndefinedShuffle):
 # a request to an engine
 
 
+MAX_DETAIL_CHARS = 300
+
+
 class UnsafeRequest(PatchmillError, ValueError):
     """An engine would die of this request, or answer wrongly; `field` is where."""
 
     def __init__(self, field: str, detail: str) -> None:
+        if len(detail) > MAX_DETAIL_CHARS:  # it may quote a client's value, and that be megabytes
+            detail = f"{detail[: MAX_DETAIL_CHARS - 1]}…"
         super().__init__(f"{field}: {detail}")
         self.field = field
 

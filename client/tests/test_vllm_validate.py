@@ -345,6 +345,35 @@ def test_what_was_built_is_valid() -> None:
         engine_rules.check(request, dtype)
 
 
+@pytest.mark.parametrize("request_", [None, [], "x", 1])
+def test_what_is_no_request_at_all_is_refused_too(request_: Any) -> None:
+    with pytest.raises(BadFeatures, match="must be an object"):
+        validate(request_)
+
+
+def test_known_hashes_without_their_tokens_are_refused() -> None:
+    with pytest.raises(BadFeatures, match="numbers of tokens"):
+        validate(kimi_request(), known_hashes=["0" * 64])  # type: ignore[arg-type]
+
+
+def test_a_placeholder_without_a_picture_is_refused() -> None:
+    text = {"token_ids": [1, PAD, 2], "sampling_params": {}}
+    with pytest.raises(BadPlaceholder, match="1 placeholders"):
+        validate(text, placeholder_id=PAD)
+    with pytest.raises(BadPlaceholder):
+        generate_request([1, PAD], None, {}, placeholder_id=PAD)
+    validate(text)  # nobody said what a placeholder is
+    validate({**text, "token_ids": [1, 2]}, placeholder_id=PAD)
+
+
+def test_a_refusal_quotes_no_more_than_a_line() -> None:
+    request = kimi_request()
+    request["token_ids"][3] = "A" * 400_000
+    with pytest.raises(UnsafeRequest) as caught:
+        validate(request)
+    assert len(str(caught.value)) < 400
+
+
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_malformed_request_is_refused_with_the_reason(name: str) -> None:
     change, error, message = MALFORMED[name]

@@ -44,6 +44,7 @@ class Plan(Posted):
             items, pairs = unpack()
             together = (*query, *pairs)
             asked = parameters.parse(_without_head(together), parameters.OF_PLANS)
+            cut_off = _head(together)
             tools = self._state.ready_tools()
             if isinstance(items, Sizes):
                 request = Request((), asked)
@@ -51,7 +52,7 @@ class Plan(Posted):
                 kinds = [each.type for each in items.sizes]
             else:
                 request = Request(items, asked)
-                of = forecast.of_heads if _head(together) else forecast.of_files
+                of = forecast.of_heads if cut_off else forecast.of_files
                 found = of(request, tools)
                 kinds = [item.type for item in items]
             profile, form = terms(request, tools)

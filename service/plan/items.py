@@ -17,12 +17,14 @@ def plan_items(items: Sequence[Sized], profile: Profile, asked: Budget) -> list[
     return list(_plans(items, profile, asked))
 
 
-def check_answer(plans: Sequence[Plan], profile: Profile, form: Settled, limits: Limits) -> None:
+def check_answer(
+    item_bytes: Sequence[int], profile: Profile, form: Settled, limits: Limits
+) -> None:
     """Raise AnswerTooLarge for the item that makes the answer so."""
     answer_bytes = 0
-    for index, plan in enumerate(plans):
+    for index, length in enumerate(item_bytes):
         with at_item(index):
-            answer_bytes += form.answer_bytes(plan)
+            answer_bytes += length
             _check_bytes(answer_bytes, profile, form, limits)
 
 

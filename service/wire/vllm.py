@@ -99,7 +99,7 @@ def _listed(values: list[_Base64 | None]) -> Iterator[_Piece]:
 def _items(patches: Patches, modality: str) -> Iterator[_Base64 | None]:
     data = patches.elements.data.cast("B")
     for part in patches.parts:
-        length = part.plan.elements * patches.dtype.itemsize_bytes
+        length = part.plan.elements * patches.dtype.itemsize_bytes if part.made else 0
         elements, data = data[:length], data[length:]
         yield None if part.known else _kwargs(part, patches, modality, elements)
 

@@ -1,5 +1,6 @@
 """POST /plan: what pictures will come to, equal to what they come to, and no pixel decoded."""
 
+import struct
 from typing import Any
 
 import httpx
@@ -155,6 +156,62 @@ def test_a_wrong_plan_is_refused_by_name(
     service: Running, options: dict[str, Any], status: int, code: str, item: int | None
 ) -> None:
     assert problem(plan(service, options.pop("content", None), **options)) == (status, code, item)
+
+
+BIG = {"width": 7000, "height": 7000}
+WIDE = {"width": 3000, "height": 1900}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "item"),
+    [
+        ({"images": [BIG] * 5}, "too_many_pixels", 4),
+        ({"images": [{**BIG, "frames": 4}, BIG]}, "too_many_pixels", 1),
+        ({"images": [WIDE] * 20, "dtype": "float32"}, "answer_too_large", 13),
+        ({"images": [WIDE], "head": "TRUE"}, "bad_parameter", None),
+        ({"images": [WIDE], "head": 1}, "bad_parameter", None),
+    ],
+)
+def test_sizes_that_a_request_could_not_hold_are_refused_like_files(
+    service: Running, body: dict[str, Any], code: str, item: int | None
+) -> None:
+    assert problem(service.client.post("/plan", json=body)) == (422, code, item)
+
+
+def chunk(service: Running, *frames: bytes) -> httpx.Response:
+    body = msgpack.packb({"items": [{"type": "video_chunk", "frames": list(frames)}]})
+    headers = {"Content-Type": "application/msgpack"}
+    return plan(service, body, params={"head": "true"}, headers=headers)
+
+
+def test_every_frame_s_head_counts(service: Running) -> None:
+    small, other = ((IMAGES / name).read_bytes() for name in ("frame0.png", "photo.jpg"))
+    assert problem(chunk(service, small, other)) == (422, "frames_differ", 0)
+    assert problem(chunk(service, small, b"garbage and more of it")) == (
+        415,
+        "unsupported_format",
+        0,
+    )
+    assert problem(chunk(service, small, b"")) == (422, "empty_item", 0)
+    assert chunk(service, small, small[:200]).json()["items"][0]["grid_thw"][0] == 2
+
+
+def test_a_frame_that_is_upright_decides_for_one_that_may_be_turned(service: Running) -> None:
+    late = makers.png(height=40, width=90)
+    [alone] = planned(service, late[:60], params={"head": "true"})
+    assert alone["grid_thw"] is None
+    [item] = chunk(service, late[:60], late).json()["items"]
+    assert item["grid_thw"][1:] == planned(service, late)[0]["grid_thw"][1:]
+
+
+def test_heads_that_a_request_could_not_hold_are_refused_like_files(service: Running) -> None:
+    header = makers.chunk(b"IHDR", struct.pack(">LLBBBBB", 7000, 7000, 8, 2, 0, 0, 0))
+    head = b"\x89PNG\r\n\x1a\n" + header
+    items = [{"type": "image", "data": head}] * 5
+    body = msgpack.packb({"items": items})
+    headers = {"Content-Type": "application/msgpack"}
+    answer = plan(service, body, params={"head": "true"}, headers=headers)
+    assert problem(answer) == (422, "too_many_pixels", 4)
 
 
 def test_a_plan_holds_no_pixels_and_other_methods_are_refused(service: Running) -> None:

@@ -178,6 +178,21 @@ def test_what_is_known_is_not_decoded(service: Running) -> None:
     assert answer["num_tokens"] == [item["num_tokens"]]
 
 
+def test_what_is_known_takes_no_share_of_answer_or_budget() -> None:
+    data = (IMAGES / "1280x720.jpg").read_bytes()
+    small = {"PATCHMILL_MAX_ANSWER_BYTES": "4000000", "PATCHMILL_ANSWER_BUDGET_BYTES": "7000000"}
+    with running(small) as service:
+        first = posted(service, [data])
+        known = first["mm_hashes"]["vision_chunk"][0]
+        rest = posted(service, [data] * 8, known_hashes=known)
+        assert rest["kwargs_data"] == {"vision_chunk": [None] * 8}
+        one = posted(service, [data, SMALL], known_hashes=known)["kwargs_data"]["vision_chunk"]
+        assert one == [None, posted(service, [SMALL])["kwargs_data"]["vision_chunk"][0]]
+        hashed = {"hash": "vllm", "model_id": MODEL_ID, "known_hashes": known}
+        told = posted(service, [data], **hashed)["kwargs_data"]["vision_chunk"]
+        assert told == first["kwargs_data"]["vision_chunk"]  # a digest of ours is no hash of vLLM's
+
+
 def test_many_known_hashes_come_in_a_form(service: Running) -> None:
     many = ",".join(f"{number:064x}" for number in range(1000))
     form = {"known_hashes": many, "format": "vllm"}

@@ -33,11 +33,13 @@ def validate(
     `known_hashes` maps the hashes whose tensors the engine has to their tokens.
     `placeholder_id` None takes the first token of the first range.
     """
+    _check_maps(request, known_hashes)
     token_ids = _token_ids(request.get("token_ids"))
     if not isinstance(request.get("sampling_params"), dict):
         raise BadFeatures("sampling_params", "must be an object")
     features = request.get("features")
     if features is None:
+        _check_ranges([], token_ids, placeholder_id)
         return
     if request.get("content_parts") is not None:
         raise BadFeatures("content_parts", "exclude features: the engine would load them itself")
@@ -72,6 +74,14 @@ def validate(
                 f"features.mm_placeholders[{place}]",
                 f"{span.length} placeholders for {tokens} embeddings",
             )
+
+
+def _check_maps(request: object, known_hashes: object) -> None:
+    """Whoever passes a request on may hold anything that JSON can be."""
+    if not isinstance(request, Mapping):
+        raise BadFeatures("request", f"{type(request).__name__}, must be an object")
+    if not isinstance(known_hashes, Mapping):
+        raise BadFeatures("known_hashes", "must map hashes to their numbers of tokens")
 
 
 def _token_ids(found: object) -> list[int]:
@@ -140,6 +150,8 @@ def _check_ranges(ranges: list[Range], token_ids: list[int], placeholder_id: int
     for before, after in pairwise(sorted(ranges)):
         if before.offset + before.length > after.offset:
             raise BadPlaceholder("features.mm_placeholders", f"{before} and {after} overlap")
+    if placeholder_id is None and not ranges:
+        return
     wanted = token_ids[ranges[0].offset] if placeholder_id is None else placeholder_id
     for place, (offset, length) in enumerate(ranges):
         if token_ids[offset : offset + length].count(wanted) != length:
