@@ -34,6 +34,7 @@ from service.plan import profiles
 from service.pool.admission import Admission
 from service.pool.budget import Budget
 from service.pool.executor import Executor
+from service.pool.readers import Readers
 from service.pool.watchdog import watch_supervisor, watch_threads
 from service.serve import drain
 from service.settings import Settings, load
@@ -72,6 +73,7 @@ def create_app(settings: Settings) -> ASGIApp:
         executor=Executor(settings.thread_count),
         admission=Admission(budgets),
         budget=Budget(budgets),
+        readers=Readers(settings.write_timeout_s),
         metrics=Metrics(about.build()),
         facts=about.facts(settings),
         traces=_traces(settings),
@@ -146,11 +148,16 @@ def _lifespan(
             asyncio.create_task(_watch(ready, state, settings, give_up)),
             asyncio.create_task(watch_supervisor(os.getppid(), give_up)),
             asyncio.create_task(_sample(state)),
+            asyncio.create_task(_make_room(state)),
         ]
         try:
             await asyncio.wait([ready], timeout=WARM_PATIENCE_S)
             # For the protocol, which serves connections.
-            yield {"metrics": state.metrics, "door": Door(state.admission, state.metrics)}
+            yield {
+                "metrics": state.metrics,
+                "door": Door(state.admission, state.metrics),
+                "readers": state.readers,
+            }
         finally:
             for task in tasks:
                 task.cancel()
@@ -167,6 +174,14 @@ async def _sample(state: State) -> None:
     """Keep the gauges of what is held up to date, for whichever worker is asked for them."""
     while True:
         state.metrics.hold(state.in_use())
+        await asyncio.sleep(SAMPLE_EVERY_S)
+
+
+async def _make_room(state: State) -> None:
+    """Cut off slow readers while others wait for the memory that they hold."""
+    while True:
+        if state.budget.waiting:
+            state.readers.give_way()
         await asyncio.sleep(SAMPLE_EVERY_S)
 
 

@@ -9,6 +9,7 @@ from service.plan.profiles import Profiles
 from service.pool.admission import Admission
 from service.pool.budget import Budget
 from service.pool.executor import Executor
+from service.pool.readers import Readers
 from service.telemetry.metrics import Metrics
 from service.telemetry.traces import Traces
 from service.types import Budgets, Limits, Timeouts
@@ -30,6 +31,7 @@ class State:
     executor: Executor
     admission: Admission
     budget: Budget
+    readers: Readers
     metrics: Metrics
     facts: Mapping[str, object]
     traces: Traces | None = field(default=None)

@@ -63,6 +63,11 @@ class Budget:
         self._gone.append(answer_bytes)
 
     @property
+    def waiting(self) -> bool:
+        """Whether somebody waits for a share just now."""
+        return bool(self._line)
+
+    @property
     def pixels(self) -> int:
         return self._pixels
 

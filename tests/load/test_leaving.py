@@ -94,6 +94,19 @@ def test_a_slow_reader_holds_memory_of_the_answer_budget_and_no_place(service: R
     until_free(service)
 
 
+def test_slow_readers_give_way_to_who_waits_for_their_memory() -> None:
+    """Two answers fill the budget, and would hold it beyond the deadline of who waits."""
+    variables = {"PATCHMILL_ANSWER_BUDGET_BYTES": "80000000", "PATCHMILL_WRITE_TIMEOUT_S": "600"}
+    waiting = (IMAGES / "1280x720.jpg").read_bytes()
+    with running(variables) as service:
+        with connected(service) as one, connected(service) as other:
+            for slow in (one, other):
+                slow.post(PHOTO)
+            until(lambda: in_use(service)["answer_bytes"] > 70_000_000, "both answers are made")
+            assert service.post(waiting).status_code == 200
+        until_free(service)
+
+
 def test_between_the_stages_of_many_pictures(service: Running) -> None:
     before = requests(service)["answered"]
     body = b"".join(
