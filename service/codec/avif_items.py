@@ -20,7 +20,7 @@ from service.codec.reader import Reader
 from service.errors import CorruptImage, TruncatedImage
 from service.types import Colour, Format, Size
 
-MAX_LINKS = 65_536
+MAX_LINKS = 8_192
 """References between items, and links from items to properties: a step each."""
 
 MAX_EXIF_BYTES = 1 << 20
@@ -47,6 +47,7 @@ def parse(reader: Reader, meta: Box) -> Facts:
     shown = properties.get(primary)
     if shown is None or shown.size is None:
         raise CorruptImage("the primary picture has no size")
+    reader.on_size(shown.size)
     cells_of: dict[int, list[int]] = defaultdict(list)
     for link in references:
         if link.kind == b"dimg":

@@ -12,8 +12,8 @@ from service.codec.boxes import FULL, Box, child
 from service.codec.reader import Reader
 from service.errors import CorruptImage
 
-MAX_LOCATIONS = 65_536
-"""Entries and extents of the table; each costs a step here."""
+MAX_LOCATIONS = 4_096
+"""Entries and extents of the table; each costs a step here, for pictures, alpha and metadata."""
 
 _IN_FILE, _IN_ITEM_DATA = 0, 1  # construction methods of an item's bytes
 
@@ -61,7 +61,7 @@ def locate(reader: Reader, meta: Box, wanted: Set[int]) -> dict[int, list[Extent
         base = _number(reader, at, widths.base)
         extents, at = reader.u16(at + widths.base), at + widths.base + 2
         left -= extents + 1
-        if left < 0 or at > iloc.end:
+        if left < 0 or at > iloc.end or (extents > 1 and not widths.extent):
             raise CorruptImage("the table of item locations is damaged")
         if item in wanted:
             base += _shift(reader, meta, method)

@@ -10,6 +10,7 @@ from itertools import islice
 
 from service.codec.avif_locations import joined, locate
 from service.codec.boxes import FULL, Box, boxes, child
+from service.codec.facts import checked_metadata
 from service.codec.reader import Reader
 
 _XMP_TYPE = b"application/rdf+xml\0"
@@ -26,6 +27,8 @@ def read_metadata(
     wanted = {item for item in (exif_item, xmp_item) if item is not None}
     found = locate(reader, meta, wanted)
     exif = bytes(joined(reader, found[exif_item])[4:]) if exif_item in found else None
+    if xmp_item in found:
+        checked_metadata(sum(extent.count for extent in found[xmp_item]))
     xmp = bytes(joined(reader, found[xmp_item])) if xmp_item in found else None
     return exif, xmp
 

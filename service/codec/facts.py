@@ -43,6 +43,18 @@ class Facts:
     undecided: Set[Fact] = field(default_factory=frozenset)
 
 
+MAX_METADATA_BYTES = 4 << 20
+"""What is not pixels. Pillow holds text as strings, up to 4 bytes a character and several at a
+time: 60 MB of it took 720 MB, which no budget counts."""
+
+
+def checked_metadata(length_bytes: int) -> int:
+    """As many bytes; raises `CorruptImage` for more than a picture's metadata may have."""
+    if length_bytes > MAX_METADATA_BYTES:
+        raise CorruptImage(f"there are more than {MAX_METADATA_BYTES} bytes of metadata")
+    return length_bytes
+
+
 def checked_size(height: int, width: int) -> Size:
     """A size with pixels in it; raises `CorruptImage` for a zero dimension."""
     if height <= 0 or width <= 0:

@@ -45,6 +45,7 @@ def parse(reader: Reader) -> Facts:
     cursor = _Cursor(13 + _table_bytes(reader.u8(10)))
     transparent = _walk_to_picture(reader, cursor)
     size = _grown(reader, cursor.at)
+    reader.on_size(size)
     more_frames = _more_frames(reader, cursor)
     return Facts(
         Format.GIF,

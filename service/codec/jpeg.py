@@ -112,6 +112,8 @@ def _walk_to_first_scan(reader: Reader, seen: _Seen) -> int:
             raise CorruptImage("a marker between the segments has no meaning")
         length = max(reader.u16(at), 2)  # a shorter one is taken for empty, as libjpeg does
         _read_segment(code, reader.take(at + 2, length - 2), seen)
+        if code in _FRAMES and seen.size:
+            reader.on_size(seen.size)
         at += length
     raise CorruptImage(f"more than {MAX_SEGMENTS} segments come before the first scan")
 

@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass, field
 
 from service.codec.exif import orientation
-from service.codec.facts import Fact, Facts, checked_size
+from service.codec.facts import Fact, Facts, checked_metadata, checked_size
 from service.codec.reader import Reader
 from service.errors import CorruptImage, TruncatedImage
 from service.types import Colour, Format, Size
@@ -26,6 +26,7 @@ MAX_COMPRESSED_TEXTS = 16
 MAX_TEXT_EXIF_BYTES = 1 << 20
 """EXIF as text, two characters a byte; 24 MB of short lines took 2.3 s and 690 MB."""
 
+_NO_METADATA = (b"IHDR", b"PLTE", b"IDAT", b"fcTL", b"fdAT")
 _MAX_TEXT_BYTES = 1 << 20  # what Pillow inflates of a text chunk
 _MAX_HEADING_BYTES = 1 << 16  # of an international text: its language and its translated key
 _PIECE_BYTES = 1 << 16
@@ -61,6 +62,7 @@ class _Seen:
     texts: dict[str, bytes] = field(default_factory=dict)
     xmp: bytes | None = None
     compressed_texts: int = 0
+    metadata_bytes: int = 0
 
     @property
     def alpha(self) -> bool:
@@ -119,6 +121,8 @@ def _walk(reader: Reader, seen: _Seen) -> None:
         if _ends(kind, seen):
             seen.ended = True
             return
+        if kind not in _NO_METADATA:
+            seen.metadata_bytes = checked_metadata(seen.metadata_bytes + length)
         _read_chunk(kind, reader, at + 8, length, seen)
         at += 12 + length
     raise CorruptImage(f"there are more than {MAX_CHUNKS} chunks")
@@ -136,7 +140,7 @@ def _read_chunk(kind: bytes, reader: Reader, at: int, length: int, seen: _Seen) 
             seen.default_image = seen.frames is not None and not seen.has_frame_control
         return
     if kind == b"IHDR":
-        _read_header(reader.view(at, length), seen)
+        reader.on_size(_read_header(reader.view(at, length), seen))
     elif kind == b"tRNS":
         seen.transparency |= seen.size is not None and seen.kind not in _WITH_ALPHA
     elif kind == b"eXIf":
@@ -151,7 +155,7 @@ def _read_chunk(kind: bytes, reader: Reader, at: int, length: int, seen: _Seen) 
         _read_animation(reader.u32(at), seen)
 
 
-def _read_header(body: memoryview, seen: _Seen) -> None:
+def _read_header(body: memoryview, seen: _Seen) -> Size:
     """IHDR (section 11.2.1)."""
     if seen.size is not None:
         raise CorruptImage("there are two header chunks")
@@ -162,6 +166,7 @@ def _read_header(body: memoryview, seen: _Seen) -> None:
         raise CorruptImage("the header chunk names an unknown layout of pixels")
     seen.bits, seen.kind = bits, kind
     seen.size = checked_size(int.from_bytes(body[4:8], "big"), int.from_bytes(body[:4], "big"))
+    return seen.size
 
 
 def _read_animation(frames: int, seen: _Seen) -> None:

@@ -1,24 +1,34 @@
 """Numbers and slices out of encoded bytes, never from beyond their end.
 
 In: a client's bytes and a byte order. Out: integers and copies of slices. A
-read past the end raises `TruncatedImage`, so a parser that lets it through
-says the right thing and one that catches it knows how far the bytes reach.
+reader also carries what is to be told of the picture's size as soon as that is
+known, before the rest is looked at. A read past the end raises `TruncatedImage`,
+so a parser that lets it through says the right thing and one that catches it
+knows how far the bytes reach.
 """
 
+from collections.abc import Callable
 from typing import Literal
 
 from service.errors import TruncatedImage
-from service.types import Buffer
+from service.types import Buffer, Size
 
 ByteOrder = Literal["big", "little"]
+OnSize = Callable[[Size], None]
+"""Raises what is wrong with a size, and so ends the parsing."""
+
+
+def any_size(_: Size) -> None:
+    """Takes every size."""
 
 
 class Reader:
     """Bounds-checked reads at offsets of one buffer."""
 
-    __slots__ = ("data", "order")
+    __slots__ = ("data", "on_size", "order")
 
-    def __init__(self, data: Buffer, order: ByteOrder) -> None:
+    def __init__(self, data: Buffer, order: ByteOrder, on_size: OnSize = any_size) -> None:
+        self.on_size = on_size
         self.data = memoryview(data)
         self.order = order
 

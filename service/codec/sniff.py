@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from service.codec import avif, bmp, gif, jpeg, png, tiff, webp
 from service.codec.facts import Fact, Facts
 from service.codec.magic import HEAD_BYTES, identify
-from service.codec.reader import ByteOrder, Reader
+from service.codec.reader import ByteOrder, OnSize, Reader, any_size
 from service.errors import SideTooLong, TooManyPixels, TooManyScans, TruncatedImage
 from service.types import Buffer, Format, Head, Header, Limits, Size
 
@@ -34,7 +34,7 @@ def sniff(data: Buffer, limits: Limits) -> Header:
     `CorruptImage`, and for the limits, in this order, `SideTooLong`,
     `TooManyPixels`, `TooManyScans`.
     """
-    facts = _parse(data)
+    facts = _parse(data, lambda size: check_limits(size, limits))
     _check_size(facts, limits)
     _check_scans(facts, limits)
     return Header(
@@ -71,10 +71,10 @@ def sniff_head(head: Buffer) -> Head:
     )
 
 
-def _parse(data: Buffer) -> Facts:
+def _parse(data: Buffer, on_size: OnSize = any_size) -> Facts:
     view = memoryview(data)
     parse, order = _PARSERS[identify(bytes(view[:HEAD_BYTES]))]
-    return parse(Reader(view, order))
+    return parse(Reader(view, order, on_size))
 
 
 def check_limits(size: Size, limits: Limits) -> None:

@@ -15,7 +15,7 @@ from service.codec.directory import (
     read_directory,
 )
 from service.codec.exif import ORIENTATION, entry_orientation, xmp_orientation
-from service.codec.facts import Fact, Facts, checked_size
+from service.codec.facts import Fact, Facts, checked_metadata, checked_size
 from service.codec.reader import ByteOrder, Reader
 from service.codec.tiff_jpeg import most_scans
 from service.codec.tiff_tags import Tags
@@ -73,11 +73,12 @@ _MAX_SAMPLES = 6  # channels and extra ones; Pillow reads no more
 def parse(reader: Reader) -> Facts:
     """The facts of a TIFF; raises `TruncatedImage`, `CorruptImage` and `Unsupported` faults."""
     order: ByteOrder = "little" if reader.starts(0, b"II") else "big"
-    reader = Reader(reader.data, order)
+    reader = Reader(reader.data, order, reader.on_size)
     layout, offset = _first_directory(reader)
     directory = read_directory(reader, offset, layout, _READ_BY_PILLOW)
     if directory.count > MAX_ENTRIES:  # only BigTIFF can; Pillow takes 2 us for each
         raise CorruptImage(f"the directory lists more than {MAX_ENTRIES} tags")
+    checked_metadata(sum(len(entry.raw) for entry in directory.entries.values()))
     for tag, entry in directory.entries.items():
         if entry.numbers > MAX_NUMBERS:
             raise CorruptImage(f"tag {tag} has more than {MAX_NUMBERS} values")
@@ -85,6 +86,7 @@ def parse(reader: Reader) -> Facts:
             raise CorruptImage(f"tag {tag} has more than {MAX_RATIONALS} rationals")
     tags = Tags(directory)
     size = checked_size(tags.required(_HEIGHT), tags.required(_WIDTH))
+    reader.on_size(size)
     bits, colour, alpha = _samples(tags)
     return Facts(
         Format.TIFF,

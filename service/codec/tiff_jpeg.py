@@ -12,8 +12,8 @@ from service.codec.directory import Entry
 from service.codec.reader import Reader
 from service.errors import CorruptImage
 
-MAX_STRIPS = 131_072
-"""Strips or tiles that are looked into; at 256x256 pixels each they make 8 gigapixels."""
+MAX_STRIPS = 16_384
+"""Strips or tiles that are looked into; at 256x256 pixels each they make a gigapixel."""
 
 MAX_SCANS_COUNTED = 65_536
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from service.codec.exif import orientation
-from service.codec.facts import Fact, Facts, checked_size
+from service.codec.facts import Fact, Facts, checked_metadata, checked_size
 from service.codec.reader import Reader
 from service.errors import CorruptImage, TruncatedImage, UnsupportedFormat
 from service.types import Colour, Format, Size
@@ -17,6 +17,7 @@ from service.types import Colour, Format, Size
 MAX_CHUNKS = 4_096
 """Chunks of a file, frames among them; libwebp allocates a record for each."""
 
+_NO_METADATA = (b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L")
 _ANIMATED, _HAS_XMP, _HAS_EXIF, _HAS_ALPHA = 0x02, 0x04, 0x08, 0x10
 
 
@@ -26,6 +27,7 @@ class _Seen:
     bitstream_alpha: bool | None = None
     exif: bytes | None = None
     xmp: bytes | None = None
+    metadata_bytes: int = 0
     ended: bool = False
 
 
@@ -66,6 +68,7 @@ def _extended(reader: Reader) -> Facts:
     """
     flags = reader.u8(20)
     size = checked_size(reader.u24(27) + 1, reader.u24(24) + 1)
+    reader.on_size(size)
     seen = _Seen()
     with suppress(TruncatedImage):  # what the missing bytes could say stays open
         _walk(reader, flags, seen)
@@ -102,6 +105,8 @@ def _walk(reader: Reader, flags: int, seen: _Seen) -> None:
         kind = reader.take(at, 4)
         length = reader.u32(at + 4)
         at += 8
+        if kind not in _NO_METADATA:
+            seen.metadata_bytes = checked_metadata(seen.metadata_bytes + length)
         if kind == b"ANMF":
             seen.frames += 1
         elif kind == b"ALPH":

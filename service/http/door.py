@@ -5,6 +5,7 @@ is plain is refused here, a POST whose body is short enough to be dropped;
 everything else goes the long way.
 """
 
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +14,12 @@ from functools import lru_cache
 from service.errors import QueueFull
 from service.http.boundary import ACCEPTABLE_ID, CLOSE, MAX_DROPPED_BYTES, REQUEST_ID
 from service.http.paths import PREPROCESS_PATH, Route
+from service.http.posted import METHOD
 from service.http.problems import problem
 from service.http.security import secured
 from service.pool.admission import Admission
+from service.telemetry import logs
+from service.telemetry.exchange import Exchange
 from service.telemetry.metrics import Metrics
 
 
@@ -35,11 +39,20 @@ class Door:
         plain = _plain(headers)
         if plain is None or (full := self._admission.full()) is None:
             return None
-        self._metrics.refused(Route.PREPROCESS, full.status, full.code)
         assert full.limit is not None
         assert full.actual is not None
         assert full.retry_after_s is not None
-        template = _template(full.limit, full.actual, full.retry_after_s, plain.close)
+        template, body_bytes = _template(full.limit, full.actual, full.retry_after_s, plain.close)
+        self._metrics.refused(Route.PREPROCESS, full.status, full.code, body_bytes)
+        if logs.access.isEnabledFor(logging.INFO):
+            exchange = Exchange(plain.request_id.decode(), METHOD, Route.PREPROCESS)
+            exchange.status, exchange.reason, exchange.sent_bytes = (
+                full.status,
+                full.code,
+                body_bytes,
+            )
+            logs.request_id.set(exchange.request_id)
+            logs.access.info("answered", extra={"facts": exchange.facts()})
         return template % plain.request_id, not plain.close
 
 
@@ -71,8 +84,13 @@ def _plain(headers: Sequence[tuple[bytes, bytes]]) -> _Plain | None:
 
 
 @lru_cache(maxsize=128)
-def _template(limit: int, actual: int, retry_after_s: int, close: bool) -> bytes:  # noqa: FBT001
-    """The answer with a place for the request's id."""
+def _template(
+    limit: int,
+    actual: int,
+    retry_after_s: int,
+    close: bool,  # noqa: FBT001
+) -> tuple[bytes, int]:
+    """The answer with a place for the request's id, and its body's length."""
     full = QueueFull(f"try again in {retry_after_s} s", limit=limit, actual=actual)
     full.setting, full.retry_after_s = "queue_length", retry_after_s
     answer = problem(full)
@@ -82,4 +100,5 @@ def _template(limit: int, actual: int, retry_after_s: int, close: bool) -> bytes
         lines.append(b"%s: %s" % CLOSE)
     fixed = b"\r\n".join(lines).replace(b"%", b"%%")
     body = bytes(answer.body).replace(b"%", b"%%")
-    return fixed + b"\r\n" + REQUEST_ID.lower().encode() + b": %s\r\n\r\n" + body
+    whole = fixed + b"\r\n" + REQUEST_ID.lower().encode() + b": %s\r\n\r\n" + body
+    return whole, len(answer.body)

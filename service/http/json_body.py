@@ -22,6 +22,8 @@ ESCAPES = {"%2B": "+", "%2F": "/", "%3D": "="}
 """The characters of base64 that a URL may have to escape."""
 MAX_WIDE_BYTES = 2**20
 """A longer body is ASCII, as base64 is: one emoji would make every character four bytes wide."""
+WIDE_ESCAPE = re.compile(rb"\\u(?!00[0-7])")
+"""An escape for what is not ASCII."""
 MAX_DIGITS = 32
 """Of an integer, none of which means anything here: Python takes 80 us for 4300 digits."""
 MAX_CONTAINERS = 100_000
@@ -57,7 +59,7 @@ def _check_size(body: bytes) -> None:
     containers = body.count(b"[") + body.count(b"{")
     if containers > MAX_CONTAINERS or body.count(b",") > MAX_VALUES:
         raise BadJson("the body holds more lists, maps and values than its items can need")
-    if len(body) > MAX_WIDE_BYTES and not body.isascii():
+    if len(body) > MAX_WIDE_BYTES and (not body.isascii() or WIDE_ESCAPE.search(body)):
         raise BadJson("a body of over 1 MiB holds characters that base64 has not")
 
 

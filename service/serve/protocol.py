@@ -26,6 +26,7 @@ from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from service.errors import BadRequest, PatchmillError, SlowRequest
+from service.pool.readers import Reader, Readers
 from service.problem import MEDIA_TYPE, content
 from service.telemetry.exchange import Phase
 from service.telemetry.metrics import Metrics
@@ -79,6 +80,8 @@ class Protocol(HttpToolsProtocol):
         self._in_headers = True
         self._answering: RequestResponseCycle | None = None
         self._door: Door | None = self.app_state.get("door")
+        self._readers: Readers | None = self.app_state.get("readers")
+        self._reader: Reader | None = None
         self._cut = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -139,8 +142,12 @@ class Protocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._bytes_since_progress = 0
-        if not self._refused:
-            super().on_body(body)
+        if self._refused:
+            return
+        if self.cycle.body and isinstance(self.cycle.body, bytes):
+            # Bytes would be copied whole for every chunk, and a read may hold 40,000 of them.
+            self.cycle.body = bytearray(self.cycle.body)
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._stop_waiting()
@@ -159,9 +166,14 @@ class Protocol(HttpToolsProtocol):
         self._write_timer = self.loop.call_later(
             self._timeouts.write_timeout_s, self._not_read_in_time
         )
+        if self._readers:
+            self._reader = self._readers.begin(
+                self.transport.get_write_buffer_size, self._not_read_in_time
+            )
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._stop_reader()
         if self._write_timer:
             self._write_timer.cancel()
             self._write_timer = None
@@ -291,9 +303,9 @@ class Protocol(HttpToolsProtocol):
         if first and first.response_started and not first.response_complete:
             self.transport.close()  # no answer of its own inside another one
             return
-        if self._metrics:
-            self._metrics.unreadable(error.status, error.code)
         body = json.dumps(content(error)).encode()
+        if self._metrics:
+            self._metrics.unreadable(error.status, error.code, len(body))
         head = (
             f"HTTP/1.1 {error.status} \r\ncontent-type: {MEDIA_TYPE}\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
@@ -301,8 +313,14 @@ class Protocol(HttpToolsProtocol):
         self.transport.write(head.encode() + body)
         self.transport.close()
 
+    def _stop_reader(self) -> None:
+        if self._readers and self._reader:
+            self._readers.end(self._reader)
+            self._reader = None
+
     def _stop_timers(self) -> None:
         self._stop_waiting()
+        self._stop_reader()
         if self._write_timer:
             self._write_timer.cancel()
 

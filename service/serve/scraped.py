@@ -10,15 +10,23 @@ import logging
 import socket
 import sys
 import threading
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from service.errors import NotFound, PatchmillError, Unauthorized
+from service.errors import (
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    PatchmillError,
+    Unauthorized,
+)
 from service.keys import Keys
 from service.problem import MEDIA_TYPE, content
 from service.telemetry.metrics import CONTENT_TYPE, exposition
 
 TIMEOUT_S = 5.0
+METHOD = "GET"
 
 log = logging.getLogger("patchmill")
 
@@ -61,8 +69,16 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(200, CONTENT_TYPE, exposition())
 
-    def log_message(self, format: str, *args: object) -> None:
-        log.debug("metrics: " + format, *args)
+    def send_error(self, code: int, *_: object, **__: object) -> None:
+        """The library's own answer would be HTML that echoes the request, and 501 for a method."""
+        self.close_connection = True
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            self._refuse(MethodNotAllowed(f"{METHOD} alone is taken here"))
+        else:
+            self._refuse(BadRequest("this is not a readable HTTP request"))
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the library would log the request's line, which the client chose."""
 
     def _refuse(self, error: PatchmillError) -> None:
         self._answer(error.status, MEDIA_TYPE, json.dumps(content(error)).encode())
@@ -71,6 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response_only(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if status == MethodNotAllowed.status:
+            self.send_header("Allow", METHOD)
         if status == Unauthorized.status:
             self.send_header("WWW-Authenticate", "Bearer")
         self.end_headers()

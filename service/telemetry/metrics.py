@@ -82,14 +82,15 @@ class Metrics:
         self._received.add(exchange.received_bytes, exchange.route)
         self._sent.add(exchange.sent_bytes, exchange.route)
 
-    def unreadable(self, status: int, reason: str) -> None:
+    def unreadable(self, status: int, reason: str, sent_bytes: int) -> None:
         """Refused before there was a request."""
-        self.refused(UNREADABLE, status, reason)
+        self.refused(UNREADABLE, status, reason, sent_bytes)
 
-    def refused(self, route: str, status: int, reason: str) -> None:
+    def refused(self, route: str, status: int, reason: str, sent_bytes: int = 0) -> None:
         """Refused without an exchange: at the door, from the connection itself."""
         self._requests.add(1, route, str(status))
         self._refusals.add(1, route, reason)
+        self._sent.add(sent_bytes, route)
 
     def left(self, phase: Phase) -> None:
         self._left.add(1, phase)

@@ -77,6 +77,18 @@ def of_mode(mode: str) -> bytes:
     return makers.encode(Image.new(mode, (8, 8)), "TIFF")
 
 
+def avif_of_empty_extents(extents: int) -> bytes:
+    """An AVIF whose item lies in so many ranges, each told in no bytes at all."""
+    data = makers.avif("RGB", 16, 24)
+    at, meta = data.index(b"iloc") - 4, data.index(b"meta") - 4
+    end = at + int.from_bytes(data[at : at + 4], "big")
+    iloc = b"iloc" + struct.pack(">LHHHHH", 0, 0, 1, 1, 0, extents)
+    grown = 4 + len(iloc) - (end - at)
+    size = int.from_bytes(data[meta : meta + 4], "big") + grown
+    before = data[:meta] + struct.pack(">L", size) + data[meta + 4 : at]
+    return before + struct.pack(">L", 4 + len(iloc)) + iloc + data[end:]
+
+
 LOSSY = makers.encode(makers.picture("RGB", 16, 24), "WEBP")
 PROGRESSIVE = makers.jpeg(progressive=True)
 RESTARTS = makers.jpeg(progressive=True, restart_marker_blocks=1)
@@ -87,6 +99,7 @@ def structures() -> Iterator[Structure]:
     yield from SCANS
     yield from SAMPLES
     yield from POLYGLOTS
+    yield from METADATA
 
 
 LYING = [
@@ -100,6 +113,35 @@ LYING = [
     Structure("tiff long tile", tiled(1 << 20), "side_too_long"),
     Structure("png interlaced, cut", png_interlaced(makers.png())[:300], "truncated_image", 1),
     Structure("png of no rows", makers.png()[:33] + makers.png()[-12:], "corrupt_image"),
+]
+
+MEGABYTES = b"a" * (5 << 20)
+
+METADATA = [
+    Structure("avif, empty extents", avif_of_empty_extents(65_534), "corrupt_image"),
+    Structure(
+        "png, megabytes of text",
+        makers.png_with(makers.itxt(b"k", MEGABYTES + "\U0001f600".encode())),
+        "corrupt_image",
+    ),
+    Structure(
+        "png, megabytes of EXIF", makers.png_with(makers.chunk(b"eXIf", MEGABYTES)), "corrupt_image"
+    ),
+    Structure(
+        "png, megabytes of its own",
+        makers.png_with(makers.chunk(b"prVt", MEGABYTES)),
+        "corrupt_image",
+    ),
+    Structure(
+        "webp, megabytes of XMP",
+        makers.encode(makers.picture("RGB", 16, 24), "WEBP", xmp=MEGABYTES),
+        "corrupt_image",
+    ),
+    Structure(
+        "tiff, megabytes of a profile",
+        makers.encode(makers.picture("RGB", 16, 24), "TIFF", icc_profile=MEGABYTES),
+        "corrupt_image",
+    ),
 ]
 
 SCANS = [

@@ -72,6 +72,18 @@ BODIES: dict[str, tuple[str, bytes, int, str]] = {
         400,
         "bad_msgpack",
     ),
+    "a million short strings, msgpack": (
+        "application/msgpack",
+        msgpack.packb({"items": [["ab"] * 1024] * 1000}),
+        400,
+        "bad_msgpack",
+    ),
+    "an emoji behind megabytes, json": (
+        "application/json",
+        b'{"items": [{"type": "image", "data": "' + b"A" * (3 << 20) + b'\\ud83d\\ude00"}]}',
+        400,
+        "bad_json",
+    ),
     "lists in lists, json": ("application/json", b"[" * 100_000, 400, "bad_json"),
     "a million empty lists, json": (
         "application/json",

@@ -199,6 +199,15 @@ def test_metrics_on_a_port_of_their_own_are_not_on_the_other() -> None:
         assert service.client.get("/metrics", headers=allowed).status_code == 404
         assert scraper.get("/metrics").status_code == 401
         assert scraper.get("/elsewhere").status_code == 404
+        for method in ("POST", "HEAD", "BREW"):
+            refused = scraper.request(method, "/metrics")
+            assert (refused.status_code, refused.headers["allow"]) == (405, "GET")
+            assert refused.headers["content-type"] == "application/problem+json"
+        with socket.create_connection(("127.0.0.1", port), 20) as odd:
+            odd.sendall(b"<b> /metrics HTTP/9.9\r\n\r\n")
+            answer = odd.recv(4096)
+            assert b"bad_request" in answer
+            assert b"<b>" not in answer
         scraper.headers.update(allowed)
         assert service.post(PNG, headers=allowed).status_code == 200
         found = scrape(scraper)

@@ -25,7 +25,7 @@ def test_the_facts_of_a_route_leave_out_those_of_others(metrics: Metrics) -> Non
     metrics.began(exchange("preprocess", 422, "corrupt_image"))
     metrics.began(exchange("live", 200))
     metrics.began(exchange("ready", 503, "not_ready"))
-    metrics.unreadable(400, "bad_request")
+    metrics.unreadable(400, "bad_request", 7)
     metrics.left(Phase.WORK)
     assert metrics.facts("preprocess") == {
         "answered": 1,
