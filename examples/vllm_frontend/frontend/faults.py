@@ -6,7 +6,14 @@ of a server behind.
 """
 
 import httpx
-from patchmill_client import PatchmillError, Refusal, RequestRefused, UnsafeRequest, WrongElements
+from patchmill_client import (
+    InvalidInput,
+    PatchmillError,
+    Refusal,
+    RequestRefused,
+    UnsafeRequest,
+    WrongElements,
+)
 
 
 class Fault(Exception):
@@ -32,7 +39,7 @@ def fault_of(error: Exception) -> Fault:
             return Fault(503, f"pictures: {error}", error.retry_after_s)
         case Refusal(status=401 | 403):
             return Fault(502, "patchmill does not know this frontend")
-        case RequestRefused():
+        case RequestRefused() | InvalidInput():
             return Fault(400, f"pictures: {error}")
         case WrongElements():
             return Fault(500, f"this frontend's settings do not fit the engine: {error}")

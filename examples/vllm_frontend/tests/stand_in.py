@@ -45,6 +45,12 @@ class Engine:
     seen: list[dict[str, Any]] = field(default_factory=list)
     died_of: str | None = None
     refuse: tuple[int, bytes] | None = None
+    answer: bytes | None = None
+    """Said with 200 instead of an answer."""
+    silent: threading.Event = field(default_factory=threading.Event)
+    """Set: nothing is said until the connection is closed by the other side."""
+    left: threading.Event = field(default_factory=threading.Event)
+    """Set when it was."""
     break_stream: threading.Event = field(default_factory=threading.Event)
 
 
@@ -84,6 +90,13 @@ class Handler(BaseHTTPRequestHandler):
         engine.seen.append(request)
         if engine.refuse:
             self._answer(*engine.refuse)
+            return
+        if engine.silent.is_set():
+            if not self.connection.recv(1):
+                engine.left.set()
+            return
+        if engine.answer is not None:
+            self._answer(200, engine.answer, "text/event-stream")
             return
         try:
             rules.check(request, engine.dtype)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 from typing import Any
 
 import httpx
@@ -143,6 +144,7 @@ def test_every_role_reaches_the_template(connect: Connect, engine: Engine) -> No
 
 REMOTE = {"type": "image_url", "image_url": {"url": "https://example.invalid/cat.png"}}
 BAD_BASE64 = {"type": "image_url", "image_url": {"url": "data:image/png;base64,a*b"}}
+EMPTY = {"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}
 GARBAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}}
 
 
@@ -157,6 +159,9 @@ def of_part(one: Any) -> dict[str, Any]:
         ({"model": "m", "messages": []}, 400, "messages"),
         (body(tools=[]), 400, "tools: Extra inputs"),
         (body(n=2), 400, "n: "),
+        (body(stream_options={}), 400, "stream_options are for stream=true alone"),
+        (body(top_logprobs=1), 400, "top_logprobs are for logprobs=true alone"),
+        (of_part(EMPTY), 400, "pictures: "),
         (body(model="x"), 404, "x is not served here"),
         (of_part({"type": "video_url", "video_url": {}}), 400, "messages.0.content"),
         (of_part(REMOTE), 400, "nothing is fetched"),
@@ -176,11 +181,122 @@ def test_a_bad_request_is_refused_and_nothing_reaches_the_engine(
     assert engine.seen == []
 
 
-def test_placeholders_in_a_text_without_pictures_reach_no_item(
-    connect: Connect, engine: Engine
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_that_are_none_are_refused(connect: Connect, engine: Engine, number: str) -> None:
+    text = json.dumps(body(temperature=0)).replace('"temperature": 0', f'"temperature": {number}')
+    response = connect().post("/v1/chat/completions", content=text)
+    assert response.status_code == 400
+    assert "temperature" in response.json()["error"]["message"]
+    assert engine.seen == []
+
+
+@pytest.mark.parametrize("family", list(Family))
+def test_a_placeholder_in_a_text_without_pictures_is_refused(
+    connect: Connect, engine: Engine, family: Family
 ) -> None:
-    ask(connect(), body(text="<|media_pad|>"))
-    assert "features" not in engine.seen[0]
+    word = {Family.KIMI: "<|media_pad|>", Family.NEMOTRON: "<image>"}[family]
+    refused = ask(connect(family=family), body(text=word), 400)
+    assert "lie outside all ranges" in refused["error"]["message"]
+    assert engine.seen == []
+
+
+@pytest.mark.parametrize("streamed", [{}, {"stream": True}])
+def test_the_engine_stops_when_the_client_leaves_before_the_first_word(
+    connect: Connect, engine: Engine, streamed: dict[str, Any]
+) -> None:
+    engine.silent.set()
+    client = connect()
+    with pytest.raises(httpx.ReadTimeout):
+        client.post("/v1/chat/completions", json=body(**streamed), timeout=1)
+    assert engine.left.wait(20)
+    engine.silent.clear()
+    ask(client, body())
+
+
+CHOICE = {"index": 0, "text": "a", "logprobs": None, "finish_reason": None}
+EVENT = f"data: {json.dumps({'choices': [CHOICE]})}\n\n".encode()
+ODD = {
+    "nothing": b"",
+    "no JSON": b"data: oops\n\n",
+    "a list": b"data: []\n\n",
+    "no choices": b'data: {"usage": {}}\n\n',
+    "half a choice": b'data: {"choices": [{"index": 0}]}\n\n',
+    "an end alone": b"data: [DONE]\n\n",
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("said", ODD.values(), ids=ODD)
+def test_an_engine_that_speaks_otherwise_is_a_502(
+    connect: Connect,
+    engine: Engine,
+    said: bytes,
+    streamed: bool,  # noqa: FBT001
+) -> None:
+    engine.answer = said if streamed else said.removeprefix(b"data: ")
+    assert ask(connect(), body(stream=streamed), 502)["error"]["type"] == "server_error"
+
+
+@pytest.mark.parametrize("rest", [b"", b"data: oops\n\n"], ids=["an early end", "no JSON"])
+def test_a_stream_that_breaks_is_told_in_the_stream(
+    connect: Connect, engine: Engine, rest: bytes
+) -> None:
+    engine.answer = EVENT + rest
+    *_, last = stream(connect(), body())
+    assert last["error"]["code"] == 502
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_an_engine_that_is_busy_is_a_503(connect: Connect, engine: Engine, status: int) -> None:
+    engine.refuse = (status, b"{}")
+    ask(connect(), body(), 503)
+
+
+def test_a_client_that_leaves_amid_its_upload_is_no_fault(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = connect()
+    address = (client.base_url.host, client.base_url.port)
+    with socket.create_connection(address, 20) as leaving:
+        leaving.sendall(
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx"
+        )
+    ask(client, body())
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_an_answer_given_back_is_understood(connect: Connect, engine: Engine) -> None:
+    client = connect()
+    said = ask(client, body())["choices"][0]["message"]
+    nothing = dict.fromkeys(["refusal", "annotations", "audio", "function_call", "tool_calls"])
+    messages = [
+        {"role": "developer", "content": "Be brief.", "name": "me"},
+        *body()["messages"],
+        {**said, **nothing},
+        {"role": "assistant", "content": None},
+        *body()["messages"],
+    ]
+    nulls = dict.fromkeys(["n", "stream", "logprobs", "top_logprobs", "stop", "seed"])
+    ask(client, {"model": "m", "messages": messages, **nulls})
+    assert len(engine.seen) == 2
+
+
+def test_wrapped_base64_and_any_case_of_data_are_taken(connect: Connect) -> None:
+    data = base64.encodebytes((IMAGES / "37x19.png").read_bytes()).decode()
+    url = {"url": f"DATA:image/png;BASE64,{data}"}
+    ask(connect(), of_part({"type": "image_url", "image_url": url}))
+
+
+def test_other_paths_and_methods_are_refused_in_the_same_form(connect: Connect) -> None:
+    client = connect()
+    assert client.get("/v1/models/m").json()["created"] > 0
+    for response, status in (
+        (client.get("/v1/models/x"), 404),
+        (client.get("/v1/elsewhere"), 404),
+        (client.get("/v1/chat/completions"), 405),
+    ):
+        assert response.status_code == status
+        assert response.json()["error"]["type"] == "invalid_request_error"
 
 
 def test_a_template_that_refuses_is_the_caller_s_affair(connect: Connect) -> None:
