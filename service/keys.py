@@ -93,7 +93,7 @@ def _state(file: Path) -> tuple[int, int, int] | None:
 def _read(file: Path) -> tuple[bytes, ...]:
     source = "PATCHMILL_API_KEYS_FILE"
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise KeysFault(f"{source} cannot be read: {reason}") from None

@@ -75,6 +75,12 @@ def test_a_file_without_usable_keys_is_refused_at_start(tmp_path: Path, text: st
         Keys("", file)
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(FIRST, "utf-8-sig")
+    assert Keys("", path).allow(bearer(FIRST))
+
+
 def test_a_missing_file_is_refused_at_start(tmp_path: Path) -> None:
     with pytest.raises(KeysFault, match="cannot be read"):
         Keys("", tmp_path / "none")

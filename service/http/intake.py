@@ -63,6 +63,9 @@ def form(headers: Headers, limits: Limits) -> Form:
     encodings = ",".join(headers.getlist("content-encoding")).lower().split(",")
     if any(encoding.strip() not in ("identity", "") for encoding in encodings):
         raise UnsupportedEncoding("send the body without a Content-Encoding")
+    transfers = ",".join(headers.getlist("transfer-encoding")).lower().split(",")
+    if any(transfer.strip() not in ("chunked", "") for transfer in transfers):
+        raise UnsupportedEncoding("send the body with no Transfer-Encoding but chunked")
     length = headers.get("content-length", "")
     length_bytes = int(length) if length.isascii() and length.isdigit() else None
     _check_length(length_bytes or 0, limits)

@@ -350,6 +350,11 @@ def test_what_would_be_misunderstood_is_refused_by_name(
     assert told in answer
 
 
+def test_a_transfer_coding_other_than_chunked_is_refused(service: Running) -> None:
+    coded = POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    assert b"unsupported_encoding" in exchange(service, coded)
+
+
 def test_an_upgrade_without_a_body_is_passed_over_and_the_connection_goes_on(
     service: Running,
 ) -> None:
