@@ -46,8 +46,7 @@ def write_band(
     """Write the band from row `top` of the patches of row `gy` on. See `floats.write_bands`.
 
     Square by square, as the rows of a patch follow each other in memory: 3 ms instead of 10 row by
-    row over the picture, whose parts of 64 bytes then lie 3 kB apart. As one image it costs
-    7.6 instead of 4.6.
+    row over the picture, whose parts of 64 bytes then lie 3 kB apart.
     """
     rows = min(BAND, job.height - top)
     taps = row_weights.shape[1]

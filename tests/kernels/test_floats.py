@@ -117,9 +117,9 @@ def test_every_engine_has_the_bits_of_the_twin(engine, before, after, channels, 
 @pytest.mark.parametrize("shape", [(60, 60, 3, 16, 16), (3, 960, 960)], ids=["patches", "image"])
 def test_a_large_answer_has_the_bits_of_the_twin_wherever_it_begins(engine, shape, resized, shift):
     pixels, values = noise(200, 960), affine("float32", *CLIP)
-    memory = np.full(int(np.prod(shape)) * 4 + 64, 0xA5, np.uint8)
-    begin = -memory.ctypes.data % 32 + shift
-    got = memory[begin : begin + len(memory) - 64].view(np.float32).reshape(shape)
+    memory = np.full(int(np.prod(shape)) * 4 + 128, 0xA5, np.uint8)
+    begin = -memory.ctypes.data % 64 + shift
+    got = memory[begin : begin + len(memory) - 128].view(np.float32).reshape(shape)
     for part in engine.split_float(pixels, resized, (0, 0), values, got, 2):
         part()
     assert got.nbytes >= STREAMED_BYTES
