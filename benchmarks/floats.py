@@ -84,7 +84,7 @@ def _ours(
     threads: ThreadPoolExecutor | None = None,
 ) -> Run:
     values = affine(dtype, *CLIP)
-    out = np.zeros((after[0] // PATCH, after[1] // PATCH, 3, PATCH, PATCH), values.storage)
+    out = _answer((after[0] // PATCH, after[1] // PATCH, 3, PATCH, PATCH), values.storage)
     parts = THREADS if threads else 1
 
     def write() -> None:
@@ -92,6 +92,14 @@ def _ours(
         list(threads.map(lambda part: part(), work)) if threads else work[0]()
 
     return write
+
+
+def _answer(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """An answer's array, touched, that begins where the service's do: 64 divides its address."""
+    length = int(np.prod(shape)) * dtype.itemsize
+    room = np.ones(length + 63, np.uint8)
+    begin = -room.ctypes.data % 64
+    return room[begin : begin + length].view(dtype).reshape(shape)
 
 
 def _bytes(engine: Engine, pixels: np.ndarray, name: str) -> Run:

@@ -21,7 +21,8 @@ HALF = np.float32(0.5)
 GROUP = 2
 """The weights of one output are filled up with zeros to a multiple of this many.
 
-An axis that keeps its length has one of 1: it is copied, as torch's weights for it say.
+An axis that keeps its length, and none else, has one of 1: it is copied, as torch's weights for
+it say.
 """
 
 

@@ -69,9 +69,10 @@ _FLOAT_CASES = (
     _Case((40, 73, 3), (64, 80), (2, 2, 2, 2, 3, 16, 16)),
     _Case((31, 90, 3), (20, 13), (3, 32, 28)),
     _Case((32, 32, 4), (32, 32), (1, 1, 3, 32, 32)),
+    _Case((40, 45, 3), (32, 45), (3, 35, 60)),
     _Case((1, 1, 4), (16, 16), (2, 2, 3, 8, 8)),
 )
-"""Shrunk, enlarged, padded, not resized, and of one pixel."""
+"""Shrunk, enlarged, padded, not resized, rows alone, and of one pixel."""
 
 _CONSTANTS = (
     # Of no model: three numbers unlike each other, so that a mixed-up channel shows.

@@ -6,12 +6,22 @@ import pytest
 numba = pytest.importorskip("numba")
 from kernels.float_lanes import (  # noqa: E402 - only where numba is
     add_floats,
+    channel,
     load_floats,
+    load_rgb,
     order_memory,
+    prefetch,
+    repeat_float,
+    round_to_float16,
+    store_first_floats,
+    store_first_halves,
     store_floats,
+    store_floats_past_caches,
+    store_halves,
     transpose,
     transpose_past_caches,
 )
+from kernels.simd import load  # noqa: E402
 
 RNG = np.random.default_rng(3)
 
@@ -30,6 +40,51 @@ def move(at, to):
 @numba.njit
 def total(at, to):
     store_floats(to, add_floats(load_floats(at), load_floats(at + 32)))
+
+
+@numba.njit
+def repeat_past_caches(at, to):
+    store_floats_past_caches(to, repeat_float(at))
+    order_memory()
+
+
+@numba.njit
+def store_some(at, to, count):
+    store_first_floats(to, load_floats(at), count)
+
+
+@numba.njit
+def store_some_halves(at, to, count):
+    store_first_halves(to, load(at), count)
+
+
+@numba.njit
+def split_rgb(at, to):
+    pixels = load_rgb(at)
+    store_floats(to, channel(pixels, 0))
+    store_floats(to + 32, channel(pixels, 8))
+    store_floats(to + 64, channel(pixels, 16))
+
+
+@numba.njit
+def split_rgbx(at, to):
+    pixels = load(at)
+    store_floats(to, channel(pixels, 0))
+    store_floats(to + 32, channel(pixels, 8))
+    store_floats(to + 64, channel(pixels, 16))
+
+
+@numba.njit
+def narrow(at, to, count):
+    for n in range(count):
+        store_halves(to + 16 * n, round_to_float16(load_floats(at + 32 * n)))
+
+
+@numba.njit
+def prefetch_all(places):
+    for place in places:
+        prefetch(place)
+    return len(places)
 
 
 @numba.njit
@@ -57,6 +112,51 @@ def test_sums_are_rounded_once():
     both, got = np.concatenate([a, b]), np.zeros(8, np.float32)
     total(both.ctypes.data, got.ctypes.data)
     assert np.array_equal(got, a + b)
+
+
+def test_one_float_fills_a_vector_that_goes_past_the_caches():
+    memory = np.zeros(16, np.float32)
+    got = memory[-memory.ctypes.data // 4 % 4 :][:8]
+    repeat_past_caches(np.array([0.1, 7], np.float32).ctypes.data, got.ctypes.data)
+    assert (got == np.float32(0.1)).all()
+    assert np.count_nonzero(memory) == 8
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_of_a_vector_the_first_few_are_stored(count):
+    floats, halves = RNG.random(8, np.float32), RNG.integers(1, 2**16, 8, np.int32)
+    got, got_halves = np.zeros(8, np.float32), np.zeros(8, np.uint16)
+    store_some(floats.ctypes.data, got.ctypes.data, count)
+    store_some_halves(halves.ctypes.data, got_halves.ctypes.data, count)
+    assert np.array_equal(got[:count], floats[:count])
+    assert np.array_equal(got_halves[:count], halves[:count])
+    assert not got[count:].any()
+    assert not got_halves[count:].any()
+
+
+@pytest.mark.parametrize(("split", "channels"), [(split_rgb, 3), (split_rgbx, 4)])
+def test_pixels_are_split_by_channels(split, channels):
+    pixels = RNG.integers(0, 256, (8, channels), np.uint8)
+    got = np.zeros((3, 8), np.float32)
+    split(pixels.ctypes.data, got.ctypes.data)
+    assert np.array_equal(got, pixels.T[:3])
+
+
+def test_every_float32_is_rounded_to_float16_as_numpy_does_it():
+    edges = np.array([0x387FFFFF, 0x38800000, 0x33000000, 0x33000001, 0x477FEFFF, 0x477FF000])
+    chance = RNG.integers(0, 2**32, 300_000)
+    words = np.concatenate([edges, edges | 0x80000000, chance, [0, 0x80000000]]).astype(np.uint32)
+    numbers = words.view(np.float32)
+    numbers = np.append(numbers[np.isfinite(numbers)], np.float32([np.inf, -np.inf] * 4))
+    numbers = numbers[: -(len(numbers) % 8) or None]
+    got = np.empty(len(numbers), np.uint16)
+    narrow(numbers.ctypes.data, got.ctypes.data, len(numbers) // 8)
+    with np.errstate(over="ignore"):
+        assert np.array_equal(got, numbers.astype(np.float16).view(np.uint16))
+
+
+def test_any_address_may_be_prefetched():
+    assert prefetch_all((0, 1, -1, 2**62)) == 4
 
 
 def test_columns_are_stored_with_steps_and_in_two_places():
