@@ -198,6 +198,18 @@ def test_the_operators_keep_torch_s_rules_for_operators() -> None:
     torch.library.opcheck(module._unfold_op, (x.detach().view(2, 3, 8), runs, 2, "v1"))
 
 
+def test_forward_derivatives_are_those_of_a_linear_map() -> None:
+    sizes = [(32, 64), (64, 32), (64, 32)]
+    x, direction = torch.randn(2, 1, 24, 5).unbind()
+
+    def packed(patches: torch.Tensor) -> torch.Tensor:
+        return pixel_shuffle_packed(patches, sizes, patch_size=16)
+
+    tokens, tangent = torch.func.jvp(packed, (x,), (direction,))
+    assert torch.equal(tokens, packed(x))
+    assert torch.equal(tangent, packed(direction))
+
+
 def test_it_runs_without_a_gradient_and_in_inference_mode() -> None:
     x = torch.randn(1, 4, 3, requires_grad=True)
     for mode in (torch.no_grad(), torch.inference_mode()):

@@ -122,7 +122,9 @@ def _walk(reader: Reader, seen: _Seen) -> None:
             seen.ended = True
             return
         if kind not in _NO_METADATA:
-            seen.metadata_bytes = checked_metadata(seen.metadata_bytes + length)
+            seen.metadata_bytes = checked_metadata(
+                seen.metadata_bytes + min(length, len(reader) - at)
+            )
         _read_chunk(kind, reader, at + 8, length, seen)
         at += 12 + length
     raise CorruptImage(f"there are more than {MAX_CHUNKS} chunks")

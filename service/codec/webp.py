@@ -106,7 +106,9 @@ def _walk(reader: Reader, flags: int, seen: _Seen) -> None:
         length = reader.u32(at + 4)
         at += 8
         if kind not in _NO_METADATA:
-            seen.metadata_bytes = checked_metadata(seen.metadata_bytes + length)
+            seen.metadata_bytes = checked_metadata(
+                seen.metadata_bytes + min(length, len(reader) - at)
+            )
         if kind == b"ANMF":
             seen.frames += 1
         elif kind == b"ALPH":
