@@ -1,15 +1,17 @@
 """The engine's answers as OpenAI's: a completion, or the chunks of a stream.
 
-In come dicts of `POST /inference/v1/generate` with output_mode text, out come
-dicts for JSON. Log-probabilities have OpenAI's form already.
+In come answers that were read, out come dicts for JSON.
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
+from frontend.engine import Answer, Choice, Event
 
-def completion(answer: dict[str, Any], model: str, made_at: int, name: str) -> dict[str, Any]:
+
+def completion(answer: Answer, model: str, made_at: int, name: str) -> dict[str, Any]:
     """The `chat.completion` of a whole answer."""
     return {
         "id": name,
@@ -18,35 +20,35 @@ def completion(answer: dict[str, Any], model: str, made_at: int, name: str) -> d
         "model": model,
         "choices": [
             {
-                "index": choice["index"],
-                "message": {"role": "assistant", "content": choice["text"]},
-                "logprobs": choice["logprobs"],
-                "finish_reason": choice["finish_reason"],
+                "message": {"role": "assistant", "content": choice.text},
+                **_beside_text(choice),
             }
-            for choice in answer["choices"]
+            for choice in answer.choices
         ],
-        "usage": _usage(answer["usage"]),
+        "usage": answer.usage.model_dump(),
     }
 
 
 async def chunks(
-    events: AsyncIterator[dict[str, Any]], model: str, made_at: int, name: str
-) -> AsyncIterator[dict[str, Any]]:
-    """A `chat.completion.chunk` for the role, each event and the usage, if the engine tells it."""
+    events: AsyncGenerator[Event], model: str, made_at: int, name: str
+) -> AsyncGenerator[dict[str, Any]]:
+    """A `chat.completion.chunk` for the role, each event and the usage, if the engine tells it.
+
+    The role waits for the first event, so that an error before it is raised before any chunk.
+    """
     head = {"id": name, "object": "chat.completion.chunk", "created": made_at, "model": model}
     opening = {"role": "assistant", "content": ""}
-    yield {**head, "choices": [{"index": 0, "delta": opening, "finish_reason": None}]}
-    async for event in events:
-        for choice in event["choices"]:
-            told = {
-                "index": choice["index"],
-                "delta": {"content": choice["text"]},
-                "logprobs": choice["logprobs"],
-                "finish_reason": choice["finish_reason"],
-            }
-            yield {**head, "choices": [told]}
-        if event.get("usage"):
-            yield {**head, "choices": [], "usage": _usage(event["usage"])}
+    opened = False
+    async with aclosing(events):
+        async for event in events:
+            if not opened:
+                yield {**head, "choices": [{"index": 0, "delta": opening, "finish_reason": None}]}
+                opened = True
+            for choice in event.choices:
+                told = {"delta": {"content": choice.text}, **_beside_text(choice)}
+                yield {**head, "choices": [told]}
+            if event.usage:
+                yield {**head, "choices": [], "usage": event.usage.model_dump()}
 
 
 def sse(document: dict[str, Any]) -> str:
@@ -54,5 +56,5 @@ def sse(document: dict[str, Any]) -> str:
     return f"data: {json.dumps(document, ensure_ascii=False)}\n\n"
 
 
-def _usage(told: dict[str, Any]) -> dict[str, int]:
-    return {name: told[name] for name in ("prompt_tokens", "completion_tokens", "total_tokens")}
+def _beside_text(choice: Choice) -> dict[str, Any]:
+    return choice.model_dump(include={"index", "logprobs", "finish_reason"})

@@ -9,9 +9,9 @@ uvicorn --factory frontend.app:create
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
 
 import httpx
 from fastapi import FastAPI, Request, Response
@@ -25,12 +25,9 @@ from frontend.answers import chunks, completion, sse
 from frontend.chat import Chat, read_chat
 from frontend.engine import EngineClient
 from frontend.faults import Fault, fault_of
+from frontend.presence import while_present
 from frontend.prompt import Prompter
 from frontend.settings import Settings
-
-CLIENT_LEFT = 499
-
-Result = TypeVar("Result")
 
 
 class Frontend:
@@ -38,7 +35,13 @@ class Frontend:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.made_at = int(time.time())
+        self.model = {
+            "id": settings.model,
+            "object": "model",
+            "created": int(time.time()),
+            "owned_by": "vllm",
+        }
+        """As OpenAI's clients are told of it."""
         self.prompter = Prompter(settings.tokenizer, settings.family)
         self.patchmill = AsyncClient(settings.patchmill_url)
         self.engine = EngineClient(settings.engine_url, settings.timeout_s)
@@ -46,9 +49,12 @@ class Frontend:
     async def request(self, chat: Chat) -> dict[str, Any]:
         """What the engine is sent; raises Fault, PatchmillError."""
         if chat.body.model != self.settings.model:
-            raise Fault(404, f"the model {chat.body.model} is not served here")
+            raise _not_served(chat.body.model)
         token_ids = await asyncio.to_thread(self.prompter.token_ids, chat.messages)
-        batch = await self._patches(chat) if chat.pictures else None
+        marked = token_ids.count(self.prompter.placeholder_id)
+        if marked != len(chat.pictures):  # told before patchmill works, and without any picture too
+            raise Fault(400, f"{marked} placeholders for {len(chat.pictures)} pictures")
+        batch = await self._patches(chat.pictures) if chat.pictures else None
         # Base64 of many megabytes: not in the loop that others wait for.
         return await asyncio.to_thread(
             generate_request,
@@ -61,15 +67,17 @@ class Frontend:
             end_ids=self.prompter.end_ids,
         )
 
-    async def _patches(self, chat: Chat) -> Batch:
+    async def _patches(self, pictures: list[bytes]) -> Batch:
         settings, engine = self.settings, self.settings.engine
         sized_by_budget = settings.family is Family.NEMOTRON
+        # No text_len: vLLM 0.32's chat endpoint sizes pictures as if there were no text, and
+        # where the budget is short a text_len gives other sizes. A prompt that then does not
+        # fit is refused by the engine.
         return await self.patchmill.preprocess(
-            chat.pictures,
+            pictures,
             model=settings.profile,
             dtype=engine.dtype,
             layout=engine.traits.layout,
-            # No text_len: vLLM's own chat endpoint sizes pictures as if there were no text.
             max_model_len=settings.max_model_len if sized_by_budget else None,
         )
 
@@ -89,53 +97,37 @@ def create(settings: Settings | None = None) -> FastAPI:
         await app.state.frontend.aclose()
 
     app = FastAPI(title="patchmill before vLLM", lifespan=lifespan, openapi_url=None)
+    app.exception_handler(HTTPException)(_no_route)
     app.add_api_route("/v1/chat/completions", complete, methods=["POST"])
     app.add_api_route("/v1/models", models, methods=["GET"])
     app.add_api_route("/v1/models/{name:path}", model, methods=["GET"])
     app.add_api_route("/health", health, methods=["GET"])
-    app.add_exception_handler(HTTPException, _frameworks)
     return app
 
 
 async def complete(request: Request) -> Response:
     """`POST /v1/chat/completions`."""
     frontend: Frontend = request.app.state.frontend
-    name, made_at = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
     try:
         raw = await _body(request, frontend.settings.max_body_bytes)
-        chat = await asyncio.to_thread(read_chat, raw, frontend.settings.max_images)
-        asked = await frontend.request(chat)
-        if not chat.body.stream:
-            answer = await _unless_gone(request, frontend.engine.generate(asked))
-            return JSONResponse(completion(answer, chat.body.model, made_at, name))
-        if options := chat.body.stream_options:
-            asked["stream_options"] = options.model_dump()
-        told = chunks(frontend.engine.stream(asked), chat.body.model, made_at, name)
-        # The first chunk is ours, the second the engine's: its refusal still gets a status.
-        first = [await anext(told), await _unless_gone(request, anext(told))]
+        return await while_present(request, _answer(frontend, raw))
     except ClientDisconnect:
-        return Response(status_code=CLIENT_LEFT)  # which nobody gets
+        return Response(status_code=499)  # nobody reads it; nginx's status, for the access log
     except (Fault, PatchmillError, httpx.HTTPError) as error:
         return _refusal(fault_of(error))
-    return StreamingResponse(_events(first, told), media_type="text/event-stream")
 
 
 async def models(request: Request) -> dict[str, Any]:
     """`GET /v1/models`: the one that there is."""
-    return {"object": "list", "data": [_model(request)]}
+    return {"object": "list", "data": [request.app.state.frontend.model]}
 
 
-async def model(request: Request, name: str) -> dict[str, Any]:
+async def model(request: Request, name: str) -> Response:
     """`GET /v1/models/{name}`."""
-    if name != request.app.state.frontend.settings.model:
-        raise HTTPException(404, f"the model {name} is not served here")
-    return _model(request)
-
-
-def _model(request: Request) -> dict[str, Any]:
     frontend: Frontend = request.app.state.frontend
-    name = frontend.settings.model
-    return {"id": name, "object": "model", "created": frontend.made_at, "owned_by": "vllm"}
+    if name != frontend.settings.model:
+        return _refusal(_not_served(name))
+    return JSONResponse(frontend.model)
 
 
 async def health(request: Request) -> Response:
@@ -159,46 +151,41 @@ async def _body(request: Request, max_body_bytes: int) -> bytes:
     return bytes(raw)
 
 
-async def _unless_gone(request: Request, work: Awaitable[Result]) -> Result:
-    """The result, unless the client leaves before: then the work is cancelled, and so the engine's.
-
-    Raises ClientDisconnect. The body must have been read.
-    """
-    task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_until_gone(request))
-    try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise ClientDisconnect
-        return task.result()
-    finally:
-        for each in (task, gone):
-            each.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
-
-
-async def _until_gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+async def _answer(frontend: Frontend, raw: bytes) -> Response:
+    name, made_at = f"chatcmpl-{uuid.uuid4().hex}", int(time.time())
+    chat = await asyncio.to_thread(read_chat, raw, frontend.settings.max_images)
+    asked = await frontend.request(chat)
+    if not chat.body.stream:
+        answer = await frontend.engine.generate(asked)
+        return JSONResponse(completion(answer, chat.body.model, made_at, name))
+    if options := chat.body.stream_options:
+        asked["stream_options"] = options.model_dump()
+    told = chunks(frontend.engine.stream(asked), chat.body.model, made_at, name)
+    first = await anext(told)  # an engine's refusal comes before it, and still gets a status
+    return StreamingResponse(_events(first, told), media_type="text/event-stream")
 
 
 async def _events(
-    first: list[dict[str, Any]], rest: AsyncIterator[dict[str, Any]]
-) -> AsyncIterator[str]:
-    for chunk in first:
-        yield sse(chunk)
-    try:
-        async for chunk in rest:
-            yield sse(chunk)
-    except (Fault, httpx.HTTPError) as error:  # the status is sent; the stream tells it
-        yield sse(fault_of(error).document())
+    first: dict[str, Any], rest: AsyncGenerator[dict[str, Any]]
+) -> AsyncGenerator[str]:
+    async with aclosing(rest):
+        yield sse(first)
+        try:
+            async for chunk in rest:
+                yield sse(chunk)
+        except (Fault, httpx.HTTPError) as error:  # the status is sent; the stream tells it
+            yield sse(fault_of(error).document())
     yield "data: [DONE]\n\n"
 
 
-async def _frameworks(_: Request, error: Exception) -> Response:
-    """404, 405 and the like in the form that OpenAI's clients read."""
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return _refusal(Fault(status, str(getattr(error, "detail", "")) or "not found"))
+async def _no_route(request: Request, error: HTTPException) -> Response:
+    """What the router refuses: a path that is none, or a method that it does not have."""
+    fault = Fault(error.status_code, f"{request.method} {request.url.path}: {error.detail}")
+    return JSONResponse(fault.document(), fault.status, error.headers)
+
+
+def _not_served(name: str) -> Fault:
+    return Fault(404, f"the model {name} is not served here")
 
 
 def _refusal(fault: Fault) -> JSONResponse:

@@ -7,7 +7,7 @@ ignored, and no address is ever fetched: pictures come as `data:` URLs.
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -36,25 +36,26 @@ class Image(Strict):
 Part = Annotated[Text | Image, Field(discriminator="type")]
 
 
+Nothing = Annotated[list[Any], Field(max_length=0)] | None
+"""Of a field that OpenAI's library writes into each answer, and that no answer here has."""
+
+
 class Message(Strict):
-    """One message; an assistant's may be an answer as OpenAI's own client gives it back."""
+    """One that a client wrote, or an answer as OpenAI's library writes it (`model_dump`)."""
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[Part] | None = None
+    content: str | list[Part] | None
     name: str | None = None
-    refusal: Any = None
-    annotations: Any = None
-    audio: Any = None
-    function_call: Any = None
-    tool_calls: Any = None
+    refusal: Nothing = None
+    annotations: Nothing = None
+    audio: Nothing = None
+    function_call: Nothing = None
+    tool_calls: Nothing = None
 
     @model_validator(mode="after")
-    def _is_understood(self) -> "Message":
-        for field in ("refusal", "annotations", "audio", "function_call", "tool_calls"):
-            if getattr(self, field):
-                raise ValueError(f"{field} is not understood here")
+    def _says_something(self) -> Self:
         if self.content is None and self.role != "assistant":
-            raise ValueError("content is missing")
+            raise ValueError("only an assistant's content may be null")
         return self
 
 
@@ -67,10 +68,10 @@ class Body(Strict):
 
     model: str
     messages: list[Message] = Field(min_length=1)
-    stream: bool | None = False
+    stream: bool | None = None
     stream_options: StreamOptions | None = None
-    logprobs: bool | None = False
-    top_logprobs: int | None = Field(default=0, ge=0, le=20)
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(default=None, ge=0, le=20)
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
     temperature: float | None = None
@@ -84,20 +85,17 @@ class Body(Strict):
     repetition_penalty: float | None = None
     min_tokens: int | None = None
     ignore_eos: bool | None = None
-    n: Literal[1] | None = 1
+    n: Literal[1] | None = None
     user: str | None = None
 
     @model_validator(mode="after")
-    def _options_have_their_switch(self) -> "Body":
+    def _options_have_what_they_are_of(self) -> Self:
         if self.stream_options and not self.stream:
-            raise ValueError("stream_options are for stream=true alone")
+            raise ValueError("stream_options are of a stream: set stream")
         if self.top_logprobs and not self.logprobs:
-            raise ValueError("top_logprobs are for logprobs=true alone")
+            raise ValueError("top_logprobs are of logprobs: set logprobs")
         return self
 
-
-WHITE_SPACE = str.maketrans("", "", " \t\r\n")
-"""Base64 may be wrapped."""
 
 PASSED_ON = (
     *("temperature", "top_p", "top_k", "min_p", "seed", "stop", "presence_penalty"),
@@ -134,22 +132,27 @@ def read_chat(raw: bytes, max_images: int) -> Chat:
     messages: list[dict[str, Any]] = []
     pictures: list[bytes] = []
     for message in body.messages:
-        told: str | list[dict[str, str]]
-        if message.content is None or isinstance(message.content, str):
-            told = message.content or ""
-        else:
-            told = [_for_template(part) for part in message.content]
-            urls = [part.image_url.url for part in message.content if isinstance(part, Image)]
-            pictures += map(_picture, urls)
-        role = "system" if message.role == "developer" else message.role  # no template has it
-        messages.append({"role": role, "content": told})
+        messages.append(_for_template(message))
+        parts = message.content if isinstance(message.content, list) else []
+        pictures += [_picture(part.image_url.url) for part in parts if isinstance(part, Image)]
     if len(pictures) > max_images:
         raise Fault(400, f"{len(pictures)} pictures, at most {max_images} are taken")
     return Chat(body, messages, pictures)
 
 
-def _for_template(part: Text | Image) -> dict[str, str]:
-    """A part as templates know it: a picture is a place, without its data."""
+def _for_template(message: Message) -> dict[str, Any]:
+    """A message as templates know it: `developer` is OpenAI's newer word for `system`."""
+    told: dict[str, Any] = {
+        "role": "system" if message.role == "developer" else message.role,
+        "content": message.content or "",
+    }
+    if isinstance(message.content, list):
+        told["content"] = [_place(part) for part in message.content]
+    return told if message.name is None else {**told, "name": message.name}
+
+
+def _place(part: Text | Image) -> dict[str, str]:
+    """A picture is a place, without its data."""
     if isinstance(part, Image):
         return {"type": "image"}
     return {"type": "text", "text": part.text}
@@ -157,10 +160,11 @@ def _for_template(part: Text | Image) -> dict[str, str]:
 
 def _picture(url: str) -> bytes:
     head, comma, data = url.partition(",")
-    head = head.lower()
-    if not (head.startswith("data:") and head.endswith(";base64") and comma):
+    kind = head.lower()  # a scheme is one in any case
+    if not (kind.startswith("data:") and kind.endswith(";base64") and comma):
         raise Fault(400, "image_url.url must be data:image/...;base64,...; nothing is fetched")
     try:
-        return base64.b64decode(data.translate(WHITE_SPACE), validate=True)
+        # Without spaces and ends of lines: many tools wrap base64 at 76 characters.
+        return base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError) as error:
         raise Fault(400, f"image_url.url: {error}") from error

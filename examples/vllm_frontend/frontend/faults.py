@@ -39,8 +39,10 @@ def fault_of(error: Exception) -> Fault:
             return Fault(503, f"pictures: {error}", error.retry_after_s)
         case Refusal(status=401 | 403):
             return Fault(502, "patchmill does not know this frontend")
-        case RequestRefused() | InvalidInput():
+        case RequestRefused():
             return Fault(400, f"pictures: {error}")
+        case InvalidInput(item=int(item)):
+            return Fault(400, f"pictures: item {item}: {error}")
         case WrongElements():
             return Fault(500, f"this frontend's settings do not fit the engine: {error}")
         case UnsafeRequest():

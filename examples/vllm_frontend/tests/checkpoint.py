@@ -16,7 +16,7 @@ MARKS = {
 KIMI_TEMPLATE = """\
 {%- for message in messages -%}
     {%- set side = 'assistant' if message.role == 'assistant' else 'user' -%}
-    <|im_{{ side }}|>{{ message.role }}<|im_middle|>
+    <|im_{{ side }}|>{{ message.name or message.role }}<|im_middle|>
     {%- if message.content is string -%}
         {{ message.content }}
     {%- else -%}

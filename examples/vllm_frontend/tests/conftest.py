@@ -61,9 +61,15 @@ def engine() -> Iterator[stand_in.Engine]:
 
 @pytest.fixture
 def connect(
-    service_url: str, tokenizers: dict[Family, Path], engine: stand_in.Engine
+    service_url: str,
+    tokenizers: dict[Family, Path],
+    engine: stand_in.Engine,
+    capfd: pytest.CaptureFixture[str],
 ) -> Iterator[Connect]:
-    """Makes frontends before the stand-in, Kimi's where nothing else is said."""
+    """Makes frontends before the stand-in, Kimi's where nothing else is said.
+
+    Whatever a test asks of them: none logs a traceback.
+    """
     with contextlib.ExitStack() as stack:
 
         def make(**changed: Any) -> httpx.Client:
@@ -80,3 +86,4 @@ def connect(
             return stack.enter_context(serving(settings))
 
         yield make
+    assert "Traceback" not in capfd.readouterr().err

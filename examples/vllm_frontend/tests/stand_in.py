@@ -19,7 +19,8 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 ROOT = Path(__file__).parents[3]
-PLAIN_WORDS = ["a ", "red ", "cat ", "on ", "the ", "mat "]
+PLAIN_WORDS = ["a ", "rote ", "Кошка ", "on\u2028", "the ", "mat "]
+"""Some are not ASCII, and one has a line's end that is none in a stream of events."""
 
 
 def client_test_module(name: str) -> ModuleType:
@@ -44,14 +45,16 @@ class Engine:
     url: str = ""
     seen: list[dict[str, Any]] = field(default_factory=list)
     died_of: str | None = None
-    refuse: tuple[int, bytes] | None = None
-    answer: bytes | None = None
-    """Said with 200 instead of an answer."""
-    silent: threading.Event = field(default_factory=threading.Event)
-    """Set: nothing is said until the connection is closed by the other side."""
+    say: tuple[int, bytes] | None = None
+    """Status and body in place of any answer."""
+    retry_after: str | None = None
+    """The header of that name, beside `say`."""
+    break_stream: bytes | None = None
+    """Comes after two events of a stream, and then nothing more."""
+    hold_after: int | None = None
+    """So many events of an answer are sent, and then nothing until the caller leaves."""
+    holding: threading.Event = field(default_factory=threading.Event)
     left: threading.Event = field(default_factory=threading.Event)
-    """Set when it was."""
-    break_stream: threading.Event = field(default_factory=threading.Event)
 
 
 def words_for(request: dict[str, Any]) -> list[str]:
@@ -88,15 +91,8 @@ class Handler(BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         engine = self.engine
         engine.seen.append(request)
-        if engine.refuse:
-            self._answer(*engine.refuse)
-            return
-        if engine.silent.is_set():
-            if not self.connection.recv(1):
-                engine.left.set()
-            return
-        if engine.answer is not None:
-            self._answer(200, engine.answer, "text/event-stream")
+        if engine.say:
+            self._answer(*engine.say)
             return
         try:
             rules.check(request, engine.dtype)
@@ -123,17 +119,32 @@ class Handler(BaseHTTPRequestHandler):
         ]
         if (request.get("stream_options") or {}).get("include_usage"):
             events.append({"choices": [], "usage": usage})
-        if engine.break_stream.is_set():
-            events[2:] = [{"error": {"message": "EngineCore died"}}]
-        body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
-        self._answer(200, body.encode(), "text/event-stream")
+        data = [json.dumps(event, ensure_ascii=False) for event in events]
+        body = "".join(f"data: {each}\n\n" for each in [*data, "[DONE]"]).encode()
+        if engine.break_stream is not None:
+            body = b"\n\n".join([*body.split(b"\n\n")[:2], engine.break_stream])
+        self._answer(200, body, "text/event-stream")
 
     def _answer(self, status: int, body: bytes, kind: str = "application/json") -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
+        if self.engine.retry_after is not None:
+            self.send_header("Retry-After", self.engine.retry_after)
+        held = self.engine.hold_after
+        if held is None:
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            return
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(b"\n\n".join([*body.split(b"\n\n")[:held], b""]))
+        self._hold()
+
+    def _hold(self) -> None:
+        """Work on until the caller leaves, as an engine does."""
+        self.engine.holding.set()
+        if not self.connection.recv(1):
+            self.engine.left.set()
 
 
 @contextlib.contextmanager
