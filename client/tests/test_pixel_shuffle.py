@@ -198,6 +198,7 @@ def test_the_operators_keep_torch_s_rules_for_operators() -> None:
     torch.library.opcheck(module._unfold_op, (x.detach().view(2, 3, 8), runs, 2, "v1"))
 
 
+@pytest.mark.filterwarnings("ignore:.*jit.script:DeprecationWarning")  # torch's own, in its func
 def test_forward_derivatives_are_those_of_a_linear_map() -> None:
     sizes = [(32, 64), (64, 32), (64, 32)]
     x, direction = torch.randn(2, 1, 24, 5).unbind()

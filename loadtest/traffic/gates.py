@@ -89,6 +89,8 @@ def _of_all(asked: float, found: list[Measured], limits: Limits) -> Iterator[Che
     yield Check("due, of what the shape asks", due / max(1, asked), "≥", limits.arrivals)
     on_time = sum(each.on_time for each in found) / max(1, due)
     yield Check("begun in time, of what was due", on_time, "≥", limits.arrivals)
+    # One that never got an answer is in none of the counts below.
+    yield Check("ended, of what was due", ended / max(1, due), "≥", limits.arrivals)
     yield Check("failed", failed, "≤", limits.failed)
     yield Check("refused (429)", shed, "≤", limits.refused)
     yield Check("answers compared byte by byte", compared, "≥", 1)

@@ -60,7 +60,10 @@ class Frontend(FastHttpUser):
 
     def on_start(self) -> None:
         self._flight = Group()
-        self._rng = random.Random(self.traffic.seed * 1_000_003 + next(self._numbers))
+        # A worker counts its users from 0 as well: without its place all would send the same.
+        worker = max(0, getattr(self.environment.runner, "worker_index", 0))
+        number = worker * 100_003 + next(self._numbers)
+        self._rng = random.Random(self.traffic.seed * 1_000_003 + number)
         self._arrivals = Arrivals(time.monotonic(), self._rng)
         gevent.sleep(self._pause_s())
 

@@ -27,6 +27,7 @@ ASKED = 100.0
 FAULTS = [
     (replace(GOOD, due=97, on_time=97), "due, of what the shape asks"),
     (replace(GOOD, on_time=97), "begun in time, of what was due"),
+    (replace(GOOD, answered=97), "ended, of what was due"),
     (replace(GOOD, answered=99, failed=1), "failed"),
     (replace(GOOD, answered=80, shed=20), "refused (429)"),
     (replace(GOOD, compared=0), "answers compared byte by byte"),
