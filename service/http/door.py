@@ -45,15 +45,20 @@ class Door:
         template, body_bytes = _template(full.limit, full.actual, full.retry_after_s, plain.close)
         self._metrics.refused(Route.PREPROCESS, full.status, full.code, body_bytes)
         if logs.access.isEnabledFor(logging.INFO):
-            exchange = Exchange(plain.request_id.decode(), METHOD, Route.PREPROCESS)
-            exchange.status, exchange.reason, exchange.sent_bytes = (
-                full.status,
-                full.code,
-                body_bytes,
-            )
-            logs.request_id.set(exchange.request_id)
-            logs.access.info("answered", extra={"facts": exchange.facts()})
+            _log(plain.request_id.decode(), full, body_bytes)
         return template % plain.request_id, not plain.close
+
+
+def _log(request_id: str, full: QueueFull, body_bytes: int) -> None:
+    exchange = Exchange(request_id, METHOD, Route.PREPROCESS)
+    exchange.status, exchange.reason = full.status, full.code
+    exchange.sent_bytes = body_bytes
+    # Here is no context of the request's own: what follows must not carry its id.
+    token = logs.request_id.set(request_id)
+    try:
+        logs.access.info("answered", extra={"facts": exchange.facts()})
+    finally:
+        logs.request_id.reset(token)
 
 
 @dataclass(frozen=True, slots=True)

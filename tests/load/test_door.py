@@ -1,5 +1,6 @@
 """Refusals at the door: before the body is read, with a time to come back, nobody cut off."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -219,3 +220,17 @@ def test_an_old_client_is_told_by_the_end_of_its_connection(full: Running) -> No
         old.send(b"POST /preprocess HTTP/1.0\r\nContent-Length: 1\r\n\r\nx")
         assert old.refusal()[0] == 429
         assert old.is_closed()
+
+
+def test_a_quick_refusal_is_logged_under_its_own_id_and_no_other() -> None:
+    variables = {"PATCHMILL_QUEUE_LENGTH": "1", "PATCHMILL_ACCESS_LOG": "on"}
+    with running(variables) as service, connected(service) as holding, connected(service) as asking:
+        holding.head("Content-Length: 1000").send(b"x")
+        until(lambda: in_use(service)["queue_length"] == 1, "an upload")
+        begun = len(service.log)
+        for given in ("one", "other"):
+            asking.head("Content-Length: 1", f"X-Request-ID: {given}").send(b"x")
+            assert asking.refusal()[:2] == (429, "queue_full")
+        told = [json.loads(line) for line in service.log[begun:] if "queue_full" in line]
+        assert [line["request_id"] for line in told] == ["one", "other"]
+        assert all(line["sent_bytes"] > 0 for line in told)
